@@ -1,0 +1,54 @@
+# A thin front to CMake, CTest and scripts/. `make help` lists the targets.
+#   JOBS=n               parallel jobs (default: all cores)
+#   CMAKE_ARGS="-D..."   more arguments for the configuration
+.DEFAULT_GOAL := help
+JOBS ?= $(shell nproc)
+
+# $(call build,<preset>,<more arguments of the build>), $(call test,<preset>,<more arguments of ctest>)
+build = cmake --preset $(1) $(CMAKE_ARGS) && cmake --build --preset $(1) -j $(JOBS) $(2)
+test = ctest --preset $(1) -j $(JOBS) $(2)
+
+.PHONY: help run test build install-packages lint format layering asan tsan minimal clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
+
+run: install-packages  ## install packages, build, and run the built-in main job
+	@$(MAKE) --no-print-directory build
+	build/bin/antichain run
+
+test: install-packages  ## install packages, build, and run every test
+	@$(MAKE) --no-print-directory build
+	$(call test,release)
+
+build:  ## build everything; the program is build/bin/antichain
+	$(call build,release)
+
+install-packages:  ## install what a build needs (Debian 12, Ubuntu 24.04); nothing to do when it is there
+	@scripts/install_packages
+
+lint:  ## check format, clang-tidy's findings, layering and stray paths
+	@scripts/install_packages lint
+	@scripts/lint
+
+format:  ## rewrite the sources in the project's format
+	@scripts/install_packages lint
+	@scripts/lint --fix-format
+
+layering:  ## check who includes whom
+	@scripts/check_layering
+
+asan:  ## core tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	$(call build,asan,--target tests-core)
+	$(call test,asan,-L '^core$$')
+
+tsan:  ## tests labelled `threads` under ThreadSanitizer
+	$(call build,tsan,--target tests-threads)
+	$(call test,tsan,-L '^threads$$')
+
+minimal:  ## build without optional parts and run the conformance tests
+	$(call build,minimal)
+	$(call test,minimal,-L '^conformance$$')
+
+clean:  ## delete all build folders
+	rm -rf build build-*

@@ -1,0 +1,130 @@
+#include "antichain/autodiff/grad.h"
+
+#include "antichain/autodiff/engine.h"
+#include "antichain/autodiff/outline.h"
+#include "antichain/autodiff/walk.h"
+#include "antichain/ops/control_flow.h"
+#include "antichain/ops/creation.h"
+#include "antichain/ops/elementwise.h"
+#include "antichain/ops/indexing.h"
+#include "antichain/ops/reduce.h"
+#include "antichain/ops/shape_ops.h"
+
+namespace antichain {
+
+namespace {
+
+Graph& common_graph(const std::vector<Var>& ys, const std::vector<Var>& xs) {
+  require(!ys.empty() && !xs.empty(),
+          "a derivative needs something to differentiate and a variable");
+  for (const auto* vars : {&ys, &xs}) {
+    for (Var var : *vars) {
+      require(var.valid() && &var.graph() == &ys[0].graph(),
+              "a derivative needs values of one graph");
+      require<TypeError>(is_float(var.dtype()),
+                         "{} is {}; only floating-point values have derivatives", var.name(),
+                         name(var.dtype()));
+    }
+  }
+  return ys[0].graph();
+}
+
+// A unit vector with a 1 at `position`, in a shape.
+Var unit(DType dtype, const Dims& shape, Var position) {
+  return reshape(one_hot(position, numel(shape), dtype), shape);
+}
+
+Dims joined(const Dims& a, const Dims& b) {
+  Dims result = a;
+  result.insert(result.end(), b.begin(), b.end());
+  return result;
+}
+
+}  // namespace
+
+std::vector<Var> vjp(const std::vector<Var>& ys, const std::vector<Var>& output_grads,
+                     const std::vector<Var>& xs, const GradOptions& options) {
+  Graph& graph = common_graph(ys, xs);
+  require(ys.size() == output_grads.size(), "vjp: {} outputs and {} gradients", ys.size(),
+          output_grads.size());
+  for (std::size_t i = 0; i < ys.size(); ++i) {
+    const Var given = output_grads[i];
+    require<ShapeError>(
+        given.valid() && given.shape() == ys[i].shape() && given.dtype() == ys[i].dtype(),
+        "vjp: the gradient of {} must be {}{}", ys[i].name(), name(ys[i].dtype()),
+        to_string(ys[i].shape()));
+  }
+  std::vector<Var> grads;
+  if (options.engine.empty() || options.engine == kBackprop) {
+    grads = walk_back(graph, ys, output_grads, xs, AtInputs::pass_through);
+  } else {
+    const Op region = outline(ys, xs, options.engine);
+    std::vector<bool> needed(static_cast<std::size_t>(region.num_inputs()));
+    std::fill_n(needed.begin(), xs.size(), true);
+    grads = op_vjp(region, output_grads, needed);
+    grads.resize(xs.size());
+  }
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    if (!grads[i].valid()) {
+      require(options.zero_if_unused, "{} has no gradient with respect to {}: {}", ys[0].name(),
+              xs[i].name(), why_no_gradient(graph, ys, xs[i]));
+      grads[i] = zeros_like(xs[i]);
+    }
+  }
+  return grads;
+}
+
+std::vector<Var> grad(Var y, const std::vector<Var>& xs, const GradOptions& options) {
+  common_graph({y}, xs);
+  return vjp({y}, {ones_like(y)}, xs, options);
+}
+
+Var grad(Var y, Var x, const GradOptions& options) {
+  return grad(y, std::vector<Var>{x}, options)[0];
+}
+
+std::vector<Var> jvp(const std::vector<Var>& ys, const std::vector<Var>& xs,
+                     const std::vector<Var>& tangents) {
+  Graph& graph = common_graph(ys, xs);
+  require(xs.size() == tangents.size(), "jvp: {} variables and {} tangents", xs.size(),
+          tangents.size());
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    const Var given = tangents[i];
+    require<ShapeError>(
+        given.valid() && given.shape() == xs[i].shape() && given.dtype() == xs[i].dtype(),
+        "jvp: the tangent of {} must be {}{}", xs[i].name(), name(xs[i].dtype()),
+        to_string(xs[i].shape()));
+  }
+  std::vector<Var> result = walk_forward(graph, xs, tangents, ys);
+  for (std::size_t i = 0; i < ys.size(); ++i) {
+    result[i] = result[i].valid() ? result[i] : zeros_like(ys[i]);
+  }
+  return result;
+}
+
+Var jacobian(Var y, Var x, JacobianMode mode) {
+  Graph& graph = common_graph({y}, {x});
+  const Dim rows = numel(y.shape()), columns = numel(x.shape());
+  const bool x_is_smaller = rows.range().min > columns.range().max;
+  const bool forward =
+      mode == JacobianMode::forward || (mode == JacobianMode::automatic && x_is_smaller);
+  const auto derivative = [&](Var step, const Vars&, const Vars&) -> StepResult {
+    if (forward) {
+      return {{}, {jvp({y}, {x}, {unit(x.dtype(), x.shape(), step)})[0]}};
+    }
+    return {{}, {vjp({y}, {unit(y.dtype(), y.shape(), step)}, {x}, {.zero_if_unused = true})[0]}};
+  };
+  // One step per unit vector; the steps know their number and need no data.
+  const Var steps = iota(graph, DType::i64, forward ? columns : rows);
+  const Var stacked = chain({}, {steps}, derivative).ys[0];
+  if (!forward) {
+    return reshape(stacked, joined(y.shape(), x.shape()));
+  }
+  return reshape(transpose(reshape(stacked, {columns, rows})), joined(y.shape(), x.shape()));
+}
+
+Var hessian_vector_product(Var y, Var x, Var v) {
+  return jvp({grad(y, x, {.zero_if_unused = true})}, {x}, {v})[0];
+}
+
+}  // namespace antichain

@@ -1,0 +1,146 @@
+#include "antichain/graph/attrs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace antichain {
+
+namespace {
+
+constexpr std::size_t kComparedBytes =
+    64;  // larger constants are equal only when they share memory
+
+bool same_tensor(const Tensor& a, const Tensor& b) {
+  if (a.buffer() == b.buffer()) {
+    return a.dtype() == b.dtype() && a.shape() == b.shape() && a.strides() == b.strides() &&
+           a.offset() == b.offset();
+  }
+  return a.bytes() <= kComparedBytes && a.bytes() == b.bytes() && bit_equal(a, b);
+}
+
+std::size_t combine(std::size_t seed, std::size_t value) {
+  constexpr std::size_t kGoldenRatio = 0x9E3779B97F4A7C15;
+  return (seed ^ value) * kGoldenRatio + (seed >> 7);
+}
+
+struct HashValue {
+  std::size_t operator()(const Ints& values) const {
+    std::size_t seed = values.size();
+    for (std::int64_t value : values) {
+      seed = combine(seed, static_cast<std::size_t>(value));
+    }
+    return seed;
+  }
+  std::size_t operator()(const Dims& dims) const {
+    std::size_t seed = dims.size();
+    for (Dim dim : dims) {
+      seed = combine(seed, dim.hash());
+    }
+    return seed;
+  }
+  std::size_t operator()(const Tensor& tensor) const {
+    return combine(static_cast<std::size_t>(tensor.dtype()), (*this)(tensor.shape()));
+  }
+  std::size_t operator()(Dim dim) const { return dim.hash(); }
+  std::size_t operator()(DType dtype) const { return static_cast<std::size_t>(dtype); }
+  template <class T>
+  std::size_t operator()(const T& value) const {
+    return std::hash<T>()(value);
+  }
+};
+
+struct EqualValue {
+  bool operator()(const Tensor& a, const Tensor& b) const { return same_tensor(a, b); }
+  template <class T>
+  bool operator()(const T& a, const T& b) const {
+    return a == b;
+  }
+  template <class T, class U>
+  bool operator()(const T&, const U&) const {
+    return false;
+  }
+};
+
+struct PrintValue {
+  std::string operator()(bool value) const { return value ? "true" : "false"; }
+  std::string operator()(const std::string& value) const { return fmt::format("\"{}\"", value); }
+  std::string operator()(const Ints& values) const { return to_string(values); }
+  std::string operator()(DType dtype) const { return std::string(name(dtype)); }
+  std::string operator()(Dim dim) const { return dim.str(); }
+  std::string operator()(const Dims& dims) const { return to_string(dims); }
+  std::string operator()(const Tensor& tensor) const { return to_string(tensor, 4); }
+  template <class T>
+  std::string operator()(T value) const {
+    return fmt::format("{}", value);
+  }
+};
+
+}  // namespace
+
+const AttrValue* Attrs::find(std::string_view name) const {
+  for (const Entry& entry : entries_) {
+    if (entry.first == name) {
+      return &entry.second;
+    }
+  }
+  return nullptr;
+}
+
+void Attrs::set(std::string_view name, AttrValue value) {
+  for (Entry& entry : entries_) {
+    if (entry.first == name) {
+      entry.second = std::move(value);
+      return;
+    }
+  }
+  entries_.emplace_back(name, std::move(value));
+}
+
+Attrs Attrs::checked(const std::vector<AttrSpec>& specs, std::string_view op) const {
+  Attrs result;
+  result.entries_.reserve(specs.size());
+  for (const AttrSpec& spec : specs) {
+    const AttrValue* given = find(spec.name);
+    require(given != nullptr || !spec.fallback.empty(), "{}: attribute '{}' is missing", op,
+            spec.name);
+    require(!given || spec.fallback.empty() || given->index() == spec.fallback[0].index(),
+            "{}: attribute '{}' has the wrong type", op, spec.name);
+    result.entries_.emplace_back(spec.name, given ? *given : spec.fallback[0]);
+  }
+  for (const Entry& entry : entries_) {
+    require(result.find(entry.first) != nullptr, "{}: there is no attribute '{}'", op, entry.first);
+  }
+  return result;
+}
+
+Attrs Attrs::substitute(const std::unordered_map<std::uint32_t, Dim>& replacement) const {
+  Attrs result = *this;
+  for (Entry& entry : result.entries_) {
+    if (auto* dim = std::get_if<Dim>(&entry.second)) {
+      *dim = dim->substitute(replacement);
+    } else if (auto* dims = std::get_if<Dims>(&entry.second)) {
+      *dims = antichain::substitute(*dims, replacement);
+    }
+  }
+  return result;
+}
+
+std::size_t Attrs::hash() const {
+  std::size_t seed = entries_.size();
+  for (const Entry& entry : entries_) {
+    seed = combine(seed, std::visit(HashValue{}, entry.second));
+  }
+  return seed;
+}
+
+bool operator==(const Attrs& a, const Attrs& b) {
+  return std::equal(a.entries_.begin(), a.entries_.end(), b.entries_.begin(), b.entries_.end(),
+                    [](const Attrs::Entry& x, const Attrs::Entry& y) {
+                      return x.first == y.first && std::visit(EqualValue{}, x.second, y.second);
+                    });
+}
+
+std::string print_attr(const AttrValue& value) { return std::visit(PrintValue{}, value); }
+
+}  // namespace antichain

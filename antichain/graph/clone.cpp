@@ -1,0 +1,102 @@
+#include "antichain/graph/clone.h"
+
+#include "antichain/graph/traversal.h"
+
+namespace antichain {
+
+Cloner::Cloner(Graph& source, Graph& target, Replace replace)
+    : source_(source), target_(target), replace_(std::move(replace)) {}
+
+void Cloner::map(Var original, Var copy) { copies_[original.id()] = copy; }
+
+Var Cloner::operator()(Var original) const {
+  const auto found = copies_.find(original.id());
+  ensure(found != copies_.end(), "value {} was not copied", original.name());
+  return found->second;
+}
+
+std::vector<Var> Cloner::operator()(std::span<const Var> originals) const {
+  std::vector<Var> copies;
+  copies.reserve(originals.size());
+  for (Var original : originals) {
+    copies.push_back((*this)(original));
+  }
+  return copies;
+}
+
+std::vector<Var> Cloner::copy(Op op) {
+  const std::vector<Var> inputs = (*this)(op.inputs());
+  const LocationGuard location(target_, op.location(), /*force=*/true);
+  std::vector<RegionId> regions;
+  for (RegionId region : op.regions()) {
+    regions.push_back(copy_region(region));
+  }
+  const Attrs attrs = renamed_dims_.empty() ? op.attrs() : op.attrs().substitute(renamed_dims_);
+  const Op twin = target_.add(op.def(), inputs, attrs, std::move(regions), op.location());
+  op_copies_[op.id()] = twin.id();
+  // Edges that effects imply were made by add(); those that the user asked for are required ones,
+  // and an edge that stands there twice does no harm.
+  for (const ControlEdge& edge : op.control_edges()) {
+    const auto before = op_copies_.find(edge.before);
+    if (edge.required && before != op_copies_.end() && before->second != twin.id()) {
+      target_.add_control_edge(target_.op(before->second), twin);
+    }
+  }
+  const std::vector<Var> outputs = replace_ ? replace_(twin) : twin.outputs();
+  for (int i = 0; i < op.num_outputs(); ++i) {
+    const Var original = op.output(i), copied = outputs[static_cast<std::size_t>(i)];
+    copies_[original.id()] = copied;
+    rename_fresh_dims(original.shape(), copied.shape());
+    if (&source_ != &target_ && original.name()[0] != '%' && copied.name()[0] == '%') {
+      target_.set_name(copied, original.name());
+    }
+  }
+  return outputs;
+}
+
+void Cloner::rename_fresh_dims(const Dims& original, const Dims& copy) {
+  for (std::size_t i = 0; i < original.size() && i < copy.size(); ++i) {
+    if (!(original[i] == copy[i]) && original[i].is_symbol()) {
+      renamed_dims_.emplace(original[i].symbol(), copy[i]);
+    }
+  }
+}
+
+RegionId Cloner::copy_region(RegionId region) {
+  if (&source_ == &target_ && renamed_dims_.empty() && !replace_) {
+    return region;
+  }
+  Cloner inner(source_, target_, replace_);
+  inner.renamed_dims_ = renamed_dims_;
+  RegionScope scope(target_);
+  for (Var param : source_.vars(source_.region(region).params)) {
+    VarType type = param.type();
+    type.shape = substitute(type.shape, renamed_dims_);
+    if (type.value) {
+      type.value = substitute(*type.value, renamed_dims_);
+    }
+    const std::string name = param.name()[0] == '%' ? "" : param.name();
+    inner.map(param, scope.param(type, name));
+  }
+  for (Op op : schedule_region(source_, region)) {
+    inner.copy(op);
+  }
+  return scope.finish(inner(source_.vars(source_.region(region).results)));
+}
+
+std::vector<Var> inline_region(Graph& graph, RegionId region, std::span<const Var> arguments) {
+  const RegionInfo& info = graph.region(region);
+  ensure(info.params.size() == arguments.size(), "a region with {} parameters gets {} arguments",
+         info.params.size(), arguments.size());
+  Cloner cloner(graph, graph);
+  const std::vector<Var> params = graph.vars(info.params);
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    cloner.map(params[i], graph.capture(arguments[i]));
+  }
+  for (Op op : schedule_region(graph, region)) {
+    cloner.copy(op);
+  }
+  return cloner(graph.vars(info.results));
+}
+
+}  // namespace antichain

@@ -1,0 +1,47 @@
+// Copying ops: into the region that is being built (inlining) or into another graph (rewriting).
+#pragma once
+
+#include <functional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "antichain/graph/graph.h"
+
+namespace antichain {
+
+/// Copies ops one by one, in an order in which inputs come first. Sizes that only a run tells get
+/// new symbols in the copy, and later ops of the copy use those.
+class Cloner {
+ public:
+  /// Sees each copy and returns what is to stand for its outputs: those or something equal.
+  using Replace = std::function<std::vector<Var>(Op copy)>;
+
+  Cloner(Graph& source, Graph& target, Replace replace = {});
+
+  /// Makes `copy` stand for `original`.
+  void map(Var original, Var copy);
+  /// Returns what stands for `original`; throws InternalError when it was not copied.
+  Var operator()(Var original) const;
+  std::vector<Var> operator()(std::span<const Var> originals) const;
+  /// Copies one op into the target's current region and returns its outputs there.
+  std::vector<Var> copy(Op op);
+  /// Copies a region, or shares it when that is the same.
+  RegionId copy_region(RegionId region);
+
+ private:
+  void rename_fresh_dims(const Dims& original, const Dims& copy);
+
+  Graph& source_;
+  Graph& target_;
+  Replace replace_;
+  std::unordered_map<VarId, Var> copies_;
+  std::unordered_map<OpId, OpId> op_copies_;
+  std::unordered_map<std::uint32_t, Dim> renamed_dims_;
+};
+
+/// Builds the ops of a region in the current region, with `arguments` for its parameters, and
+/// returns its results.
+std::vector<Var> inline_region(Graph& graph, RegionId region, std::span<const Var> arguments);
+
+}  // namespace antichain

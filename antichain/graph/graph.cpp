@@ -1,0 +1,285 @@
+#include "antichain/graph/graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "antichain/graph/structural_ops.h"
+
+namespace antichain {
+
+namespace {
+
+std::string place_of(const std::source_location& location, const std::string& scope) {
+  std::string_view file = location.file_name();
+  file.remove_prefix(std::min(file.size(), file.rfind('/') + 1));
+  return scope.empty() ? fmt::format("{}:{}", file, location.line())
+                       : fmt::format("{}:{}, in '{}'", file, location.line(), scope);
+}
+
+// Runs inference; a user's mistake is reported with the place in the user's code.
+std::vector<VarType> infer_at(InferContext& context, const OpDef& def, const std::string& place) {
+  const auto with_place = [&place](const Error& error) {
+    return fmt::format("{} (at {})", error.what(), place);
+  };
+  try {
+    return def.infer(context);
+  } catch (const ShapeError& error) {
+    throw ShapeError(with_place(error), error.where());
+  } catch (const TypeError& error) {
+    throw TypeError(with_place(error), error.where());
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(with_place(error), error.where());
+  }
+}
+
+std::size_t hash_application(const OpDef& def, std::span<const VarId> inputs, const Attrs& attrs) {
+  std::size_t seed = std::hash<const void*>()(&def) ^ (attrs.hash() * 31);
+  for (VarId input : inputs) {
+    seed = seed * 1000003 + input.value;
+  }
+  return seed;
+}
+
+}  // namespace
+
+Dim DimSpec::resolve(DimPool& pool) const {
+  if (const auto* name = std::get_if<std::string>(&spec_)) {
+    require<ShapeError>(!name->empty(), "a dim must have a name");
+    return pool.symbol(*name);
+  }
+  return std::get<Dim>(spec_);
+}
+
+Graph::Graph() : Graph(std::make_shared<DimPool>(), nullptr) {}
+Graph::Graph(std::shared_ptr<const EngineSet> engines)
+    : Graph(std::make_shared<DimPool>(), std::move(engines)) {}
+Graph::Graph(std::shared_ptr<DimPool> dims, std::shared_ptr<const EngineSet> engines)
+    : dims_(std::move(dims)), engines_(std::move(engines)), scopes_{""} {
+  regions_.emplace_back();
+  open_regions_.push_back(kRootRegion);
+}
+
+Graph Graph::like(const Graph& other) { return Graph(other.dims_, other.engines_); }
+
+Var Graph::input(std::string_view name, DType dtype, const std::vector<DimSpec>& shape,
+                 Location location) {
+  require(!name.empty(), "an input must have a name");
+  for (const Op& known : inputs_) {
+    require(known.attrs().get<std::string>("name") != name, "there is already an input called '{}'",
+            name);
+  }
+  Dims dims;
+  for (const DimSpec& spec : shape) {
+    dims.push_back(spec.resolve(*dims_));
+  }
+  const RegionSwitch at_root(*this);
+  const Op op = add(input_def(), {},
+                    {{"name", std::string(name)}, {"dtype", dtype}, {"shape", dims}}, {}, location);
+  set_name(op.output(), name);
+  return op.output();
+}
+
+Op Graph::add(const OpDef& def, std::vector<Var> inputs, Attrs attrs, std::vector<RegionId> regions,
+              Location location) {
+  std::vector<VarId> input_ids;
+  input_ids.reserve(inputs.size());
+  for (Var& input : inputs) {
+    require(input.valid(), "{}: input {} is not a value", def.name, input_ids.size());
+    require(&input.graph() == this, "{}: input {} belongs to another graph", def.name,
+            input_ids.size());
+    input = capture(input);
+    input_ids.push_back(input.id());
+  }
+  attrs = attrs.checked(def.attributes, def.name);
+  const bool shared = def.effect == Effect::none && regions.empty();
+  const std::size_t hash = shared ? hash_application(def, input_ids, attrs) : 0;
+  if (shared) {
+    if (const OpId known = find_equal(hash, def, input_ids, attrs); known.valid()) {
+      return op(known);
+    }
+  }
+
+  const Location& place = location_override_ ? *location_override_ : location;
+  InferContext context(*this, def, inputs, attrs, regions);
+  std::vector<VarType> types = infer_at(context, def, place_of(place, scopes_[current_scope_]));
+
+  const OpId id{static_cast<std::uint32_t>(ops_.size())};
+  ensure(id.value != OpId::kNone, "the graph is full");
+  const VarId first_output{static_cast<std::uint32_t>(vars_.size())};
+  ops_.push_back({.def = &def,
+                  .inputs = std::move(input_ids),
+                  .first_output = first_output,
+                  .num_outputs = static_cast<std::uint32_t>(types.size()),
+                  .attrs = std::move(attrs),
+                  .regions = std::move(regions),
+                  .region = current_region(),
+                  .scope = current_scope_,
+                  .location = place});
+  for (std::uint32_t i = 0; i < ops_.back().num_outputs; ++i) {
+    add_var(std::move(types[i]), id, i);
+  }
+  regions_[current_region().value].info.ops.push_back(id);
+  if (shared) {
+    cons_.emplace(hash, id);
+  }
+  if (!context.constraints().empty()) {
+    constraints_.emplace(id, context.constraints());
+  }
+  if (def.effect != Effect::none) {
+    order_effects(op(id));
+  }
+  if (&def == &input_def()) {
+    inputs_.push_back(op(id));
+  }
+  return op(id);
+}
+
+OpId Graph::find_equal(std::size_t hash, const OpDef& def, std::span<const VarId> inputs,
+                       const Attrs& attrs) const {
+  for (auto [entry, end] = cons_.equal_range(hash); entry != end; ++entry) {
+    const OpNode& node = ops_[entry->second.value];
+    if (node.def == &def && node.region == current_region() &&
+        std::equal(node.inputs.begin(), node.inputs.end(), inputs.begin(), inputs.end()) &&
+        node.attrs == attrs) {
+      return entry->second;
+    }
+  }
+  return {};
+}
+
+void Graph::order_effects(Op op) {
+  const Effect effect = op.def().effect;
+  std::vector<ControlEdge>& edges = control_[op.id()];
+  if (effect == Effect::external) {
+    // Order only: printing the second value does not ask for the first.
+    if (last_external_.valid() && ops_[last_external_.value].region == current_region()) {
+      edges.push_back({last_external_, false});
+    }
+    last_external_ = op.id();
+    return;
+  }
+  require(current_region() == kRootRegion,
+          "{}: state is read and written outside of chains, loops and conds; pass it in or out as "
+          "a value",
+          op.def().name);
+  Effects& state = effects_[op.attrs().get<std::string>("state")];
+  if (state.last_write.valid()) {
+    edges.push_back({state.last_write, true});
+  }
+  if (effect == Effect::reads_state) {
+    state.reads.push_back(op.id());
+    return;
+  }
+  for (OpId read : state.reads) {
+    edges.push_back({read, false});
+  }
+  state.last_write = op.id();
+  state.reads.clear();
+}
+
+Var Graph::current_read(std::string_view state) const {
+  const auto found = effects_.find(std::string(state));
+  if (found == effects_.end() || found->second.reads.empty()) {
+    return {};
+  }
+  return Op(const_cast<Graph*>(this), found->second.reads.back()).output();
+}
+
+Var Graph::add_var(VarType type, OpId producer, std::uint32_t index) {
+  const VarId id{static_cast<std::uint32_t>(vars_.size())};
+  vars_.push_back({std::move(type), producer, index, current_region()});
+  return var(id);
+}
+
+Var Graph::capture(Var var) {
+  const RegionId home = region_of(var);
+  if (home == current_region()) {
+    return var;
+  }
+  const auto level = std::find(open_regions_.begin(), open_regions_.end(), home);
+  require(
+      level != open_regions_.end(),
+      "value {} belongs to a region that is finished; return it from the region to use it outside",
+      var.name());
+  for (auto inner = level + 1; inner != open_regions_.end(); ++inner) {
+    RegionNode& region = regions_[inner->value];
+    const auto [entry, is_new] = region.captured.try_emplace(var.id());
+    if (is_new) {
+      const VarId id{static_cast<std::uint32_t>(vars_.size())};
+      vars_.push_back(
+          {var.type(), {}, static_cast<std::uint32_t>(region.info.params.size()), *inner});
+      region.info.params.push_back(id);
+      region.capture_order.push_back(var.id());
+      entry->second = id;
+      if (const auto name = names_.find(var.id()); name != names_.end()) {
+        names_[id] = name->second;
+      }
+    }
+    var = this->var(entry->second);
+  }
+  return var;
+}
+
+std::vector<Var> Graph::open_steps() {
+  std::vector<Var> steps;
+  for (RegionId region : open_regions_) {
+    if (const VarId step = regions_[region.value].step; step.valid()) {
+      steps.push_back(var(step));
+    }
+  }
+  return steps;
+}
+
+const StateInfo& Graph::add_state(StateInfo state) {
+  if (const StateInfo* known = find_state(state.name)) {
+    require(known->type.dtype == state.type.dtype && known->type.shape == state.type.shape,
+            "state '{}' is declared as {}{} and again as {}{}", state.name,
+            antichain::name(known->type.dtype), to_string(known->type.shape),
+            antichain::name(state.type.dtype), to_string(state.type.shape));
+    return *known;
+  }
+  require(!state.name.empty(), "a state must have a name");
+  for (Dim dim : state.type.shape) {
+    require<ShapeError>(dim.is_constant(), "state '{}' must have a known shape, got {}", state.name,
+                        to_string(state.type.shape));
+  }
+  states_.push_back(std::move(state));
+  return states_.back();
+}
+
+const StateInfo* Graph::find_state(std::string_view name) const {
+  for (const StateInfo& state : states_) {
+    if (state.name == name) {
+      return &state;
+    }
+  }
+  return nullptr;
+}
+
+void Graph::add_control_edge(Op before, Op after) {
+  require(ops_[before.id().value].region == ops_[after.id().value].region,
+          "a control edge must stay within a region: {} and {}", before.describe(),
+          after.describe());
+  require(!(before == after), "a cycle: {} cannot run before itself", before.describe());
+  control_[after.id()].push_back({before.id(), true});
+}
+
+void Graph::set_name(Var var, std::string_view name) { names_[var.id()] = name; }
+
+std::vector<Var> Graph::vars(std::span<const VarId> ids) {
+  std::vector<Var> result;
+  result.reserve(ids.size());
+  for (VarId id : ids) {
+    result.push_back(var(id));
+  }
+  return result;
+}
+
+const std::vector<DimConstraint>& Graph::constraints(Op op) const {
+  static const std::vector<DimConstraint> kNone;
+  const auto found = constraints_.find(op.id());
+  return found == constraints_.end() ? kNone : found->second;
+}
+
+}  // namespace antichain

@@ -1,0 +1,247 @@
+// Graph: an arena of ops in SSA form, with nested regions for control flow.
+//
+// Invariants (checked by antichain/graph/verify.h):
+// - An op only uses values of its own region, made before it: build order is a topological order.
+// - Regions are closed. A value of an outer region that is used inside is captured: it becomes a
+// parameter of
+//   the region and an input of the op that runs the region. A finished region is immutable and may
+//   be shared.
+// - Ops without effect and without regions are hash-consed: the same op on the same inputs is one
+// op.
+// - Ops with effects are ordered by control edges in build order, per state and for external
+// effects.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <source_location>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "antichain/graph/dim.h"
+#include "antichain/graph/ids.h"
+#include "antichain/graph/infer_context.h"
+#include "antichain/graph/op_def.h"
+#include "antichain/graph/var.h"
+
+namespace antichain {
+
+class EngineSet;  // antichain/autodiff/engine.h: who differentiates regions that name an engine
+
+/// A dimension as users write it: a number, a name ("batch") or an expression.
+class DimSpec {
+ public:
+  DimSpec(int size) : spec_(Dim(size)) {}  // implicit, all of them: see above
+  DimSpec(std::int64_t size) : spec_(Dim(size)) {}
+  DimSpec(Dim dim) : spec_(dim) {}
+  DimSpec(const char* name) : spec_(std::string(name)) {}
+  DimSpec(std::string name) : spec_(std::move(name)) {}
+
+  Dim resolve(DimPool& pool) const;
+
+ private:
+  std::variant<Dim, std::string> spec_;
+};
+
+/// Describes a value that outlives a run.
+struct StateInfo {
+  std::string name;
+  VarType type;
+  Var initial;             // evaluated once, when no value of that name exists yet
+  bool trainable = false;  // whether optimisers update it
+};
+
+struct RegionInfo {
+  std::vector<VarId> params;
+  std::vector<VarId> results;
+  std::vector<OpId> ops;  // in build order
+};
+
+class Graph {
+ public:
+  using Location = std::source_location;
+
+  Graph();
+  /// Makes a graph whose gradients may use these engines.
+  explicit Graph(std::shared_ptr<const EngineSet> engines);
+  /// Makes an empty graph that shares dims (and engines) with `other`, for copies of parts of it.
+  static Graph like(const Graph& other);
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  // Building.
+  /// Declares a value that is fed at every run.
+  Var input(std::string_view name, DType dtype, const std::vector<DimSpec>& shape,
+            Location location = Location::current());
+  /// Returns the named dim; give its range on first use.
+  Dim dim(std::string_view name, DimRange range = {}) { return dims_->symbol(name, range); }
+  /// Applies an operator; equal applications are one op. Throws when the inputs do not fit.
+  Op add(const OpDef& def, std::vector<Var> inputs, Attrs attrs = {},
+         std::vector<RegionId> regions = {}, Location location = Location::current());
+  /// Declares state; throws InvalidArgument when the name is taken by another type.
+  const StateInfo& add_state(StateInfo state);
+  /// Orders two ops: `after` runs when `before` has run, and makes it run.
+  void add_control_edge(Op before, Op after);
+  void set_name(Var var, std::string_view name);
+  /// Returns `name` prefixed by the scope that is open: "encoder.weight".
+  std::string qualify(std::string_view name) const;
+  /// Returns `var` as seen from the region that is being built, capturing it where it is from
+  /// outside.
+  Var capture(Var var);
+
+  // Reading.
+  DimPool& dims() { return *dims_; }
+  const std::shared_ptr<DimPool>& dim_pool() const { return dims_; }
+  const std::shared_ptr<const EngineSet>& engines() const { return engines_; }
+  std::size_t num_ops() const { return ops_.size(); }
+  std::size_t num_vars() const { return vars_.size(); }
+  std::size_t num_regions() const { return regions_.size(); }
+  Op op(OpId id) { return {this, id}; }
+  Var var(VarId id) { return {this, id}; }
+  const RegionInfo& region(RegionId id) const { return regions_[id.value].info; }
+  std::vector<Var> vars(std::span<const VarId> ids);
+  /// Returns the region that the next op goes to.
+  RegionId current_region() const { return open_regions_.back(); }
+  /// Returns the step counters of the chain and loop bodies being built, outermost first.
+  std::vector<Var> open_steps();
+  RegionId region_of(Var var) const { return vars_[var.id().value].region; }
+  bool is_region_param(Var var) const { return !vars_[var.id().value].producer.valid(); }
+  const std::vector<Op>& inputs() const { return inputs_; }
+  /// Returns the state called `name`, or nullptr.
+  const StateInfo* find_state(std::string_view name) const;
+  const std::deque<StateInfo>& states() const { return states_; }
+  const std::vector<DimConstraint>& constraints(Op op) const;
+  /// Returns the op that last read or wrote a state, for tests and printing.
+  Var current_read(std::string_view state) const;
+
+ private:
+  friend class Var;
+  friend class Op;
+  friend class RegionScope;
+  friend class ScopeGuard;
+  friend class LocationGuard;
+  friend class RegionSwitch;
+
+  struct VarNode {
+    VarType type;
+    OpId producer;            // none for region parameters
+    std::uint32_t index = 0;  // among the producer's outputs or the region's parameters
+    RegionId region;
+  };
+  struct OpNode {
+    const OpDef* def = nullptr;
+    std::vector<VarId> inputs;
+    VarId first_output;
+    std::uint32_t num_outputs = 0;
+    Attrs attrs;
+    std::vector<RegionId> regions;
+    RegionId region;
+    std::uint32_t scope = 0;
+    Location location;
+  };
+  struct RegionNode {
+    RegionInfo info;
+    std::unordered_map<VarId, VarId> captured;  // outer value -> parameter
+    std::vector<VarId> capture_order;
+    VarId step;  // the parameter that counts steps, in bodies of chains and loops
+  };
+  struct Effects {  // what later ops on one state must wait for
+    OpId last_write;
+    std::vector<OpId> reads;  // since the last write
+  };
+
+  Graph(std::shared_ptr<DimPool> dims, std::shared_ptr<const EngineSet> engines);
+  Var add_var(VarType type, OpId producer, std::uint32_t index);
+  OpId find_equal(std::size_t hash, const OpDef& def, std::span<const VarId> inputs,
+                  const Attrs& attrs) const;
+  void order_effects(Op op);
+
+  std::shared_ptr<DimPool> dims_;
+  std::shared_ptr<const EngineSet> engines_;
+  std::deque<VarNode> vars_;
+  std::deque<OpNode> ops_;
+  std::deque<RegionNode> regions_;
+  std::vector<RegionId> open_regions_;
+  std::unordered_multimap<std::size_t, OpId> cons_;
+  std::unordered_map<VarId, std::string> names_;
+  std::vector<std::string> scopes_;
+  std::uint32_t current_scope_ = 0;
+  const Location* location_override_ = nullptr;
+  std::unordered_map<OpId, std::vector<ControlEdge>> control_;
+  std::unordered_map<OpId, std::vector<DimConstraint>> constraints_;
+  std::vector<Op> inputs_;
+  std::deque<StateInfo> states_;
+  std::unordered_map<std::string, Effects> effects_;
+  OpId last_external_;
+};
+
+/// Prefixes the names of everything built while it lives: "encoder" within "model" is
+/// "model.encoder".
+class ScopeGuard {
+ public:
+  ScopeGuard(Graph& graph, std::string_view name);
+  ~ScopeGuard();
+  ScopeGuard(const ScopeGuard&) = delete;
+  ScopeGuard& operator=(const ScopeGuard&) = delete;
+
+ private:
+  Graph& graph_;
+  std::uint32_t previous_;
+};
+
+/// Gives everything built while it lives one place: derived ops point at the user's code. The
+/// outermost guard wins, unless `force` is set.
+class LocationGuard {
+ public:
+  LocationGuard(Graph& graph, const std::source_location& location, bool force = false);
+  ~LocationGuard();
+  LocationGuard(const LocationGuard&) = delete;
+  LocationGuard& operator=(const LocationGuard&) = delete;
+
+ private:
+  Graph& graph_;
+  const std::source_location* previous_;
+};
+
+/// Builds in the root region while it lives, even when a nested region is open.
+class RegionSwitch {
+ public:
+  explicit RegionSwitch(Graph& graph);
+  ~RegionSwitch();
+  RegionSwitch(const RegionSwitch&) = delete;
+  RegionSwitch& operator=(const RegionSwitch&) = delete;
+
+ private:
+  Graph& graph_;
+  std::vector<RegionId> open_regions_;
+};
+
+/// Opens a region; ops built while it is open belong to it.
+class RegionScope {
+ public:
+  explicit RegionScope(Graph& graph);
+  ~RegionScope();
+  RegionScope(const RegionScope&) = delete;
+  RegionScope& operator=(const RegionScope&) = delete;
+
+  /// Adds a parameter.
+  Var param(const VarType& type, std::string_view name = {});
+  /// Adds the parameter that counts steps.
+  Var step_param();
+  /// Closes the region; its results may also be parameters or captured values.
+  RegionId finish(std::vector<Var> results);
+  /// Returns the outer values that became parameters behind the declared ones; call after finish().
+  std::vector<Var> captures() const;
+
+ private:
+  Graph& graph_;
+  RegionId region_;
+  bool open_ = true;
+};
+
+}  // namespace antichain

@@ -1,0 +1,74 @@
+// OpDef: everything Antichain knows about an operator, in one place.
+//
+// An operator is a constant of this type. Nothing else is registered anywhere: builders refer to
+// the constant, kernels are keyed by it, and the catalogue is the list of them. What a field leaves
+// empty is derived: without `vjp` the op is differentiated through `decompose`; without `jvp` by
+// transposing its vjp.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "antichain/graph/attrs.h"
+#include "antichain/graph/var.h"
+
+namespace antichain {
+
+class InferContext;   // antichain/graph/infer_context.h
+class VjpContext;     // antichain/graph/derivative_context.h
+class JvpContext;     // antichain/graph/derivative_context.h
+class KernelContext;  // antichain/graph/kernel_context.h
+
+/// Says what an op does beside computing its outputs; ops with an effect keep their order.
+enum class Effect { none, reads_state, writes_state, external };
+
+/// Describes one input of a sample: its shape and what to fill it with.
+struct SampleInput {
+  Shape shape;
+  double low = -2, high = 2;  // range of the values; integers are drawn from [low, high)
+  std::optional<DType> dtype = std::nullopt;  // unset: every type in OpDef::dtypes in turn
+  std::vector<std::int64_t> values = {};      // exact contents instead of random ones
+};
+
+/// A small use of an op, for conformance tests of every backend and derivative.
+struct Sample {
+  std::string label;
+  std::vector<SampleInput> inputs;
+  std::function<std::vector<Var>(Graph&, std::span<const Var>)> build;
+};
+
+/// A local rule that replaces an op by something equal and cheaper.
+struct Rewrite {
+  std::string name;
+  /// Returns replacements for the op's outputs, built in the op's graph, or nothing when the rule
+  /// does not apply.
+  std::function<std::optional<std::vector<Var>>(Op)> apply;
+  /// Shows the rule at work: builds a use on which it must fire.
+  Sample example;
+};
+
+struct OpDef {
+  std::string name;
+  std::string doc;
+  std::vector<AttrSpec> attributes = {};
+  DTypeSet dtypes = kFloats;  // element types of the inputs that samples leave open
+  Effect effect = Effect::none;
+  bool shape_from_data = false;  // some output sizes are known only when the op has run
+
+  std::function<std::vector<VarType>(InferContext&)> infer;
+  /// Returns a gradient per input (none for those that VjpContext does not need).
+  std::function<std::vector<Var>(VjpContext&)> vjp = nullptr;
+  /// Returns a tangent per output.
+  std::function<std::vector<Var>(JvpContext&)> jvp = nullptr;
+  std::string no_gradient = {};  // why there is no derivative
+  /// Builds the same outputs from more basic ops.
+  std::function<std::vector<Var>(Op)> decompose = nullptr;
+  std::vector<Rewrite> rewrites = {};
+  std::function<void(KernelContext&)> reference = nullptr;
+  std::function<std::vector<Sample>()> samples = nullptr;
+};
+
+}  // namespace antichain

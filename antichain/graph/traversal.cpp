@@ -1,0 +1,126 @@
+#include "antichain/graph/traversal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace antichain {
+
+namespace {
+
+std::vector<OpId> collect_needed(Graph& graph, std::span<const Var> values,
+                                 std::span<const Op> ops) {
+  std::unordered_set<OpId> seen;
+  std::vector<OpId> pending, needed;
+  const auto visit = [&](OpId id) {
+    if (seen.insert(id).second) {
+      pending.push_back(id);
+    }
+  };
+  const auto visit_producer = [&](Var value) {
+    if (!graph.is_region_param(value)) {
+      visit(value.producer().id());
+    }
+  };
+  std::for_each(values.begin(), values.end(), visit_producer);
+  for (Op op : ops) {
+    visit(op.id());
+  }
+  while (!pending.empty()) {
+    const Op op = graph.op(pending.back());
+    pending.pop_back();
+    needed.push_back(op.id());
+    for (int i = 0; i < op.num_inputs(); ++i) {
+      visit_producer(op.input(i));
+    }
+    for (const ControlEdge& edge : op.control_edges()) {
+      if (edge.required) {
+        visit(edge.before);
+      }
+    }
+  }
+  std::sort(needed.begin(), needed.end());
+  return needed;
+}
+
+// Build order breaks only where a user's control edge points backwards; then sort by edges (Kahn),
+// lowest id first.
+std::vector<OpId> sort_by_edges(Graph& graph, const std::vector<OpId>& needed) {
+  const std::unordered_set<OpId> members(needed.begin(), needed.end());
+  std::unordered_map<OpId, std::vector<OpId>> followers;
+  std::unordered_map<OpId, int> waiting;
+  const auto add_edge = [&](OpId before, OpId after) {
+    if (members.contains(before)) {
+      followers[before].push_back(after);
+      ++waiting[after];
+    }
+  };
+  for (OpId id : needed) {
+    const Op op = graph.op(id);
+    for (int i = 0; i < op.num_inputs(); ++i) {
+      if (!graph.is_region_param(op.input(i))) {
+        add_edge(op.input(i).producer().id(), id);
+      }
+    }
+    for (const ControlEdge& edge : op.control_edges()) {
+      add_edge(edge.before, id);
+    }
+  }
+  std::priority_queue<OpId, std::vector<OpId>, std::greater<>> ready;
+  for (OpId id : needed) {
+    if (waiting[id] == 0) {
+      ready.push(id);
+    }
+  }
+  std::vector<OpId> order;
+  while (!ready.empty()) {
+    const OpId id = ready.top();
+    ready.pop();
+    order.push_back(id);
+    for (OpId follower : followers[id]) {
+      if (--waiting[follower] == 0) {
+        ready.push(follower);
+      }
+    }
+  }
+  if (order.size() != needed.size()) {
+    std::string names;
+    for (OpId id : needed) {
+      if (waiting[id] > 0) {
+        names += (names.empty() ? "" : ", ") + graph.op(id).describe();
+      }
+    }
+    fail<InvalidArgument>("a cycle: these ops wait for each other: {}", names);
+  }
+  return order;
+}
+
+}  // namespace
+
+std::vector<Op> schedule(Graph& graph, std::span<const Var> values, std::span<const Op> ops) {
+  std::vector<OpId> order = collect_needed(graph, values, ops);
+  const bool build_order_holds = std::all_of(order.begin(), order.end(), [&](OpId id) {
+    const auto edges = graph.op(id).control_edges();
+    return std::all_of(edges.begin(), edges.end(),
+                       [id](const ControlEdge& edge) { return edge.before < id; });
+  });
+  if (!build_order_holds) {
+    order = sort_by_edges(graph, order);
+  }
+  std::vector<Op> result;
+  result.reserve(order.size());
+  for (OpId id : order) {
+    result.push_back(graph.op(id));
+  }
+  return result;
+}
+
+std::vector<Op> schedule_region(Graph& graph, RegionId region) {
+  return schedule(graph, graph.vars(graph.region(region).results));
+}
+
+}  // namespace antichain

@@ -1,0 +1,76 @@
+#include "antichain/graph/var.h"
+
+#include <fmt/format.h>
+
+#include "antichain/graph/graph.h"
+
+namespace antichain {
+
+const VarType& Var::type() const {
+  require(valid(), "this is not a value of a graph");
+  return graph_->vars_[id_.value].type;
+}
+
+Dim Var::dim(int axis) const {
+  return shape()[static_cast<std::size_t>(normalize_axis(axis, rank()))];
+}
+
+Op Var::producer() const {
+  require(!graph_->is_region_param(*this), "value {} is a parameter of a region; no op computes it",
+          name());
+  return graph_->op(graph_->vars_[id_.value].producer);
+}
+
+std::string Var::name() const {
+  if (!valid()) {
+    return "(none)";
+  }
+  const auto found = graph_->names_.find(id_);
+  return found != graph_->names_.end() ? found->second : fmt::format("%{}", id_.value);
+}
+
+const OpDef& Op::def() const { return *graph_->ops_[id_.value].def; }
+const Attrs& Op::attrs() const { return graph_->ops_[id_.value].attrs; }
+int Op::num_inputs() const { return static_cast<int>(graph_->ops_[id_.value].inputs.size()); }
+int Op::num_outputs() const { return static_cast<int>(graph_->ops_[id_.value].num_outputs); }
+
+Var Op::input(int index) const {
+  return {graph_, graph_->ops_[id_.value].inputs[static_cast<std::size_t>(index)]};
+}
+
+Var Op::output(int index) const {
+  const Graph::OpNode& node = graph_->ops_[id_.value];
+  ensure(index >= 0 && static_cast<std::uint32_t>(index) < node.num_outputs, "{} has no output {}",
+         node.def->name, index);
+  return {graph_, VarId{node.first_output.value + static_cast<std::uint32_t>(index)}};
+}
+
+std::vector<Var> Op::inputs() const { return graph_->vars(graph_->ops_[id_.value].inputs); }
+
+std::vector<Var> Op::outputs() const {
+  std::vector<Var> result;
+  for (int i = 0; i < num_outputs(); ++i) {
+    result.push_back(output(i));
+  }
+  return result;
+}
+
+std::span<const RegionId> Op::regions() const { return graph_->ops_[id_.value].regions; }
+
+std::span<const ControlEdge> Op::control_edges() const {
+  const auto found = graph_->control_.find(id_);
+  return found == graph_->control_.end() ? std::span<const ControlEdge>() : found->second;
+}
+
+const std::source_location& Op::location() const { return graph_->ops_[id_.value].location; }
+const std::string& Op::scope() const { return graph_->scopes_[graph_->ops_[id_.value].scope]; }
+
+std::string Op::describe() const {
+  std::string_view file = location().file_name();
+  file.remove_prefix(std::min(file.size(), file.rfind('/') + 1));
+  const std::string in = scope().empty() ? "" : fmt::format(" in '{}'", scope());
+  return fmt::format("{} {}{} ({}:{})", def().name, num_outputs() ? output(0).name() : "", in, file,
+                     location().line());
+}
+
+}  // namespace antichain

@@ -1,0 +1,112 @@
+// Handles to what a graph holds: Var (a value without data) and Op (an application of an OpDef).
+//
+// Both are a pointer and an id, cheap to copy, valid as long as their graph.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <source_location>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "antichain/graph/attrs.h"
+#include "antichain/graph/dim.h"
+#include "antichain/graph/ids.h"
+#include "antichain/tensor/dtype.h"
+
+namespace antichain {
+
+class Graph;
+class Op;
+struct OpDef;
+
+/// Describes a value: element type, symbolic shape and, for small integer values, the elements
+/// themselves as far as they are known while the graph is built (so that a shape computed from
+/// shapes stays symbolic).
+struct VarType {
+  DType dtype = DType::f32;
+  Dims shape;
+  std::optional<Dims> value = std::nullopt;
+};
+
+class Var {
+ public:
+  /// Makes no variable: stands for "none", e.g. a gradient that is zero.
+  Var() = default;
+  Var(Graph* graph, VarId id) : graph_(graph), id_(id) {}
+
+  bool valid() const { return graph_ != nullptr; }
+  Graph& graph() const { return *graph_; }
+  VarId id() const { return id_; }
+  const VarType& type() const;
+  DType dtype() const { return type().dtype; }
+  const Dims& shape() const { return type().shape; }
+  int rank() const { return static_cast<int>(shape().size()); }
+  /// Returns the size along `axis`; negative axes count from the end.
+  Dim dim(int axis) const;
+  /// Returns the op that computes this value; throws InvalidArgument for a parameter of a region.
+  Op producer() const;
+  /// Returns the name that messages use: the one given by the user, or "%7".
+  std::string name() const;
+  bool operator==(const Var& other) const { return graph_ == other.graph_ && id_ == other.id_; }
+
+  // Fluent forms of functions of the operator module, which defines them
+  // (antichain/ops/fluent.cpp).
+  using Axes = std::vector<std::int64_t>;
+  Var reshape(const Dims& shape) const;
+  Var transpose(const Axes& permutation = {}) const;
+  Var cast(DType dtype) const;
+  Var sum(const Axes& axes = {}, bool keep_dims = false) const;
+  Var mean(const Axes& axes = {}, bool keep_dims = false) const;
+  Var max(const Axes& axes = {}, bool keep_dims = false) const;
+  Var min(const Axes& axes = {}, bool keep_dims = false) const;
+  Var sum(std::int64_t axis) const { return sum(Axes{axis}); }
+  Var mean(std::int64_t axis) const { return mean(Axes{axis}); }
+  Var max(std::int64_t axis) const { return max(Axes{axis}); }
+  Var min(std::int64_t axis) const { return min(Axes{axis}); }
+  /// Returns the shape as an i64 value that takes part in computation.
+  Var shape_of() const;
+
+ private:
+  Graph* graph_ = nullptr;
+  VarId id_;
+};
+
+/// Orders an op after another; `required` also makes the other one run.
+struct ControlEdge {
+  OpId before;
+  bool required = true;
+};
+
+class Op {
+ public:
+  Op() = default;
+  Op(Graph* graph, OpId id) : graph_(graph), id_(id) {}
+
+  bool valid() const { return graph_ != nullptr; }
+  Graph& graph() const { return *graph_; }
+  OpId id() const { return id_; }
+  const OpDef& def() const;
+  const Attrs& attrs() const;
+  int num_inputs() const;
+  int num_outputs() const;
+  Var input(int index) const;
+  Var output(int index = 0) const;
+  std::vector<Var> inputs() const;
+  std::vector<Var> outputs() const;
+  std::span<const RegionId> regions() const;
+  std::span<const ControlEdge> control_edges() const;
+  const std::source_location& location() const;
+  /// Returns the scope that was open when the op was built: "encoder.gru".
+  const std::string& scope() const;
+  /// Returns "matmul in 'encoder' (model.cpp:12)", for messages.
+  std::string describe() const;
+  bool operator==(const Op& other) const { return graph_ == other.graph_ && id_ == other.id_; }
+
+ private:
+  Graph* graph_ = nullptr;
+  OpId id_;
+};
+
+}  // namespace antichain

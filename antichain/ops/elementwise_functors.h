@@ -1,0 +1,336 @@
+// The one list of element-wise functions. Reference kernels, SIMD and CUDA kernels and generated
+// code all instantiate these functors; T is the type that the user of the list computes in.
+//
+// Functions are found by argument-dependent lookup, so that T may also be a type that records what
+// is computed.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+
+#include "antichain/base/host_device.h"
+
+namespace antichain::functors {
+
+// Integers wrap around, as every backend's registers do; signed overflow would be undefined.
+template <class T, class F>
+ANTICHAIN_HOST_DEVICE T wrapping(T a, T b, F f) {
+  if constexpr (std::is_integral_v<T>) {
+    using U = std::make_unsigned_t<T>;
+    return static_cast<T>(f(static_cast<U>(a), static_cast<U>(b)));
+  } else {
+    return f(a, b);
+  }
+}
+
+struct Add {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T a, T b) const {
+    return wrapping(a, b, [](auto x, auto y) { return x + y; });
+  }
+};
+struct Subtract {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T a, T b) const {
+    return wrapping(a, b, [](auto x, auto y) { return x - y; });
+  }
+};
+struct Multiply {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T a, T b) const {
+    return wrapping(a, b, [](auto x, auto y) { return x * y; });
+  }
+};
+struct Divide {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T a, T b) const {
+    return a / b;
+  }
+};
+struct FloorDivide {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>) {
+      if (b == 0) {
+        return 0;
+      }
+      if (b == -1) {  // the smallest integer has no negative: wrap instead of trapping
+        return Subtract()(T(0), a);
+      }
+      return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
+    } else {
+      using std::floor;
+      return floor(a / b);
+    }
+  }
+};
+struct Modulo {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>) {
+      return b == 0 ? 0 : Subtract()(a, Multiply()(FloorDivide()(a, b), b));
+    } else {
+      using std::floor;
+      return a - floor(a / b) * b;
+    }
+  }
+};
+struct Pow {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T a, T b) const {
+    using std::pow;
+    return pow(a, b);
+  }
+};
+// A NaN on either side wins.
+struct Minimum {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T a, T b) const {
+    return a != a || a < b ? a : b;
+  }
+};
+struct Maximum {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T a, T b) const {
+    return a != a || a > b ? a : b;
+  }
+};
+
+struct Equal {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE bool operator()(T a, T b) const {
+    return a == b;
+  }
+};
+struct NotEqual {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE bool operator()(T a, T b) const {
+    return a != b;
+  }
+};
+struct Less {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE bool operator()(T a, T b) const {
+    return a < b;
+  }
+};
+struct LessEqual {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE bool operator()(T a, T b) const {
+    return a <= b;
+  }
+};
+struct Greater {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE bool operator()(T a, T b) const {
+    return a > b;
+  }
+};
+struct GreaterEqual {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE bool operator()(T a, T b) const {
+    return a >= b;
+  }
+};
+struct LogicalAnd {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE bool operator()(T a, T b) const {
+    return a != T(0) && b != T(0);
+  }
+};
+struct LogicalOr {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE bool operator()(T a, T b) const {
+    return a != T(0) || b != T(0);
+  }
+};
+struct LogicalXor {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE bool operator()(T a, T b) const {
+    return (a != T(0)) != (b != T(0));
+  }
+};
+struct LogicalNot {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE bool operator()(T x) const {
+    return x == T(0);
+  }
+};
+struct IsFinite {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE bool operator()(T x) const {
+    return x - x == T(0);  // infinities and NaN give NaN
+  }
+};
+
+struct Negate {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T x) const {
+    if constexpr (std::is_integral_v<T>) {
+      return Subtract()(T(0), x);
+    } else {
+      return -x;
+    }
+  }
+};
+struct Abs {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T x) const {
+    if constexpr (std::is_integral_v<T>) {
+      return x < 0 ? Negate()(x) : x;
+    } else {
+      using std::fabs;
+      return fabs(x);
+    }
+  }
+};
+struct Sign {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T x) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      return x != x ? x : T((x > T(0)) - (x < T(0)));
+    } else {
+      return T((x > T(0)) - (x < T(0)));
+    }
+  }
+};
+struct Square {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T x) const {
+    return Multiply()(x, x);
+  }
+};
+struct Reciprocal {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T x) const {
+    return T(1) / x;
+  }
+};
+struct Floor {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T x) const {
+    using std::floor;
+    return floor(x);
+  }
+};
+struct Ceil {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T x) const {
+    using std::ceil;
+    return ceil(x);
+  }
+};
+struct Round {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T x) const {
+    using std::rint;
+    return rint(x);
+  }
+};
+struct Exp {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T x) const {
+    using std::exp;
+    return exp(x);
+  }
+};
+struct Expm1 {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T x) const {
+    using std::expm1;
+    return expm1(x);
+  }
+};
+struct Log {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T x) const {
+    using std::log;
+    return log(x);
+  }
+};
+struct Log1p {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T x) const {
+    using std::log1p;
+    return log1p(x);
+  }
+};
+struct Sqrt {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T x) const {
+    using std::sqrt;
+    return sqrt(x);
+  }
+};
+struct Rsqrt {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T x) const {
+    using std::sqrt;
+    return T(1) / sqrt(x);
+  }
+};
+struct Sin {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T x) const {
+    using std::sin;
+    return sin(x);
+  }
+};
+struct Cos {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T x) const {
+    using std::cos;
+    return cos(x);
+  }
+};
+struct Erf {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T x) const {
+    using std::erf;
+    return erf(x);
+  }
+};
+struct Tanh {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T x) const {
+    using std::tanh;
+    return tanh(x);
+  }
+};
+struct Sigmoid {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T x) const {
+    using std::exp;
+    return T(1) / (T(1) + exp(-x));
+  }
+};
+struct Softplus {  // max(x, 0) + log1p(exp(-|x|)): the exponent is never positive
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T x) const {
+    using std::exp, std::fabs, std::log1p;
+    return Maximum()(x, T(0)) + log1p(exp(-fabs(x)));
+  }
+};
+struct Relu {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T x) const {
+    return Maximum()(x, T(0));
+  }
+};
+struct Gelu {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T x) const {
+    using std::erf;
+    constexpr double kSqrtHalf = 0.70710678118654752440;
+    return T(0.5) * x * (T(1) + erf(x * T(kSqrtHalf)));
+  }
+};
+struct Silu {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T x) const {
+    return x * Sigmoid()(x);
+  }
+};
+
+}  // namespace antichain::functors

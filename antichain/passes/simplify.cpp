@@ -1,0 +1,64 @@
+#include "antichain/passes/simplify.h"
+
+#include "antichain/graph/clone.h"
+#include "antichain/graph/structural_ops.h"
+#include "antichain/graph/traversal.h"
+
+namespace antichain {
+
+namespace {
+
+constexpr int kMaxRewritesPerOp =
+    16;  // every rule makes things smaller; this catches one that does not
+
+// Applies rules until none fires. A rule may build an op to which another rule applies.
+std::vector<Var> rewrite(Op op) {
+  std::vector<Var> outputs = op.outputs();
+  for (int round = 0; round < kMaxRewritesPerOp; ++round) {
+    bool fired = false;
+    for (const Rewrite& rule : op.def().rewrites) {
+      if (auto replaced = rule.apply(op)) {
+        outputs = std::move(*replaced);
+        fired = true;
+        break;
+      }
+    }
+    if (!fired || outputs.size() != 1 || op.graph().is_region_param(outputs[0])) {
+      return outputs;
+    }
+    op = outputs[0].producer();
+  }
+  return outputs;
+}
+
+}  // namespace
+
+GraphCopy simplify(Graph& source, std::span<const Var> values, std::span<const Op> ops,
+                   const SimplifyOptions& options) {
+  GraphCopy copy{std::unique_ptr<Graph>(new Graph(Graph::like(source))), {}, {}};
+  for (const StateInfo& state : source.states()) {
+    copy.graph->add_state({state.name, state.type, {}, state.trainable});
+  }
+  std::unordered_map<OpId, Op> twins;
+  Op last_twin;
+  Cloner cloner(source, *copy.graph, [&](Op twin) {
+    last_twin = twin;
+    return options.rewrites ? rewrite(twin) : twin.outputs();
+  });
+  for (Op input : source.inputs()) {
+    cloner.copy(input);
+  }
+  for (Op op : schedule(source, values, ops)) {
+    if (&op.def() != &input_def()) {
+      cloner.copy(op);
+      twins[op.id()] = last_twin;
+    }
+  }
+  copy.values = cloner(values);
+  for (Op op : ops) {
+    copy.ops.push_back(twins.at(op.id()));
+  }
+  return copy;
+}
+
+}  // namespace antichain

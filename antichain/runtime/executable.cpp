@@ -1,0 +1,102 @@
+#include "antichain/runtime/executable.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <unordered_set>
+
+#include "antichain/graph/traversal.h"
+
+namespace antichain {
+
+namespace {
+
+void check_fits(const std::string& name, const Tensor& value, const VarType& type) {
+  require<TypeError>(value.dtype() == type.dtype, "input '{}' must be {}, got {}", name,
+                     antichain::name(type.dtype), antichain::name(value.dtype()));
+  require<ShapeError>(value.rank() == static_cast<int>(type.shape.size()),
+                      "input '{}' must have shape {}, got {}", name, to_string(type.shape),
+                      to_string(value.shape()));
+}
+
+}  // namespace
+
+Executable::Executable(std::unique_ptr<Graph> graph, std::span<const Var> results,
+                       std::span<const Op> effects, const KernelTable& kernels,
+                       const Logger& logger, StateStore& states)
+    : graph_(std::move(graph)), states_(&states) {
+  std::unordered_set<OpId> used;
+  for (Op op : schedule(*graph_, results, effects)) {
+    used.insert(op.id());
+  }
+  for (Op input : graph_->inputs()) {
+    inputs_.push_back(input.output());
+    input_used_.push_back(used.contains(input.id()));
+  }
+  program_ = std::make_unique<Program>(*graph_, inputs_, results, effects, kernels, logger);
+  print_line_ = [](std::string_view line) {
+    fmt::print("{}\n", line);
+    std::fflush(stdout);
+  };
+}
+
+std::vector<Tensor> Executable::bind(const Feeds& feeds, DimEnv& env) const {
+  std::vector<Tensor> arguments;
+  std::size_t taken = 0;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const std::string& name = inputs_[i].producer().attrs().get<std::string>("name");
+    const auto fed = feeds.find(name);
+    taken += fed != feeds.end() ? 1 : 0;
+    require(fed != feeds.end() || !input_used_[i], "input '{}' is not fed", name);
+    if (fed == feeds.end()) {
+      arguments.emplace_back();
+      continue;
+    }
+    require(fed->second.defined(), "input '{}' is fed with nothing", name);
+    check_fits(name, fed->second, inputs_[i].type());
+    arguments.push_back(fed->second);
+    for (int axis = 0; axis < inputs_[i].rank(); ++axis) {
+      const Dim dim = inputs_[i].dim(axis);
+      const std::int64_t size = fed->second.shape()[static_cast<std::size_t>(axis)];
+      if (dim.is_symbol() && !env.is_bound(dim.symbol())) {
+        const DimRange range = dim.range();
+        require<ShapeError>(size >= range.min && size <= range.max,
+                            "input '{}': '{}' is {}, outside its range [{}, {}]", name, dim.str(),
+                            size, range.min, range.max);
+        env.bind(dim.symbol(), size);
+      }
+    }
+  }
+  if (taken != feeds.size()) {
+    std::string known;
+    for (Var input : inputs_) {
+      known += (known.empty() ? "" : ", ") + input.producer().attrs().get<std::string>("name");
+    }
+    for (const auto& [name, tensor] : feeds) {
+      const bool found = std::any_of(inputs_.begin(), inputs_.end(), [&name = name](Var input) {
+        return input.producer().attrs().get<std::string>("name") == name;
+      });
+      require(found, "there is no input called '{}'; this executable takes: {}", name, known);
+    }
+  }
+  return arguments;
+}
+
+Results Executable::operator()(const Feeds& feeds) const {
+  RunState state{.env = {}, .states = states_, .print_line = print_line_};
+  const std::vector<Tensor> arguments = bind(feeds, state.env);
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    for (int axis = 0; arguments[i].defined() && axis < inputs_[i].rank(); ++axis) {
+      const Dim dim = inputs_[i].dim(axis);
+      const std::int64_t size = arguments[i].shape()[static_cast<std::size_t>(axis)];
+      require<ShapeError>(!dim.is_bound(state.env) || dim.evaluate(state.env) == size,
+                          "input '{}': axis {} must be {}{}, got {}",
+                          inputs_[i].producer().attrs().get<std::string>("name"), axis, dim.str(),
+                          dim.is_constant() ? "" : fmt::format(" = {}", dim.evaluate(state.env)),
+                          size);
+    }
+  }
+  return Results(program_->run(arguments, state));
+}
+
+}  // namespace antichain

@@ -1,0 +1,64 @@
+// Executable: a compiled graph that is fed and run.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "antichain/graph/graph.h"
+#include "antichain/runtime/program.h"
+
+namespace antichain {
+
+using Feeds = std::map<std::string, Tensor, std::less<>>;
+
+/// What a run returns, in the order in which it was asked for.
+class Results {
+ public:
+  explicit Results(std::vector<Tensor> tensors) : tensors_(std::move(tensors)) {}
+  std::size_t size() const { return tensors_.size(); }
+  const Tensor& operator[](std::size_t index) const { return tensors_.at(index); }
+  const std::vector<Tensor>& tensors() const { return tensors_; }
+  /// Returns the only element of the first result.
+  template <class T = float>
+  T item() const {
+    return tensors_.at(0).item<T>();
+  }
+
+ private:
+  std::vector<Tensor> tensors_;
+};
+
+class Executable {
+ public:
+  /// Compiles; owns the graph from then on. State lives in `states`, which must outlive the
+  /// executable.
+  Executable(std::unique_ptr<Graph> graph, std::span<const Var> results,
+             std::span<const Op> effects, const KernelTable& kernels, const Logger& logger,
+             StateStore& states);
+
+  /// Runs once. Throws one clear sentence on unknown or missing inputs and on values that do not
+  /// fit. Runs that do not write state may happen at the same time on several threads.
+  Results operator()(const Feeds& feeds) const;
+
+  Graph& graph() const { return *graph_; }
+  std::size_t num_steps() const { return program_->num_steps(); }
+  /// Sets where `print` ops write; standard output unless told otherwise.
+  void set_print_line(std::function<void(std::string_view)> print_line) {
+    print_line_ = std::move(print_line);
+  }
+
+ private:
+  std::vector<Tensor> bind(const Feeds& feeds, DimEnv& env) const;
+
+  std::unique_ptr<Graph> graph_;
+  std::vector<Var> inputs_;
+  std::vector<bool> input_used_;
+  std::unique_ptr<Program> program_;
+  StateStore* states_;
+  std::function<void(std::string_view)> print_line_;
+};
+
+}  // namespace antichain

@@ -1,0 +1,87 @@
+#include "antichain/session/session.h"
+
+#include "antichain/backends/cpu/cpu_kernels.h"
+#include "antichain/engines/backprop/backprop_engine.h"
+#include "antichain/engines/forward/forward_engine.h"
+#include "antichain/graph/traversal.h"
+#include "antichain/graph/verify.h"
+#include "antichain/ops/random.h"
+#include "antichain/ops/state_ops.h"
+#include "antichain/passes/simplify.h"
+
+namespace antichain {
+
+namespace {
+
+// A run that draws random numbers leaves another run number behind, so that the next one draws
+// others.
+void count_runs(GraphCopy& copy) {
+  if (copy.graph->current_read(kRandomState).valid()) {
+    const Var one_more = constant(*copy.graph, Tensor::of<std::int64_t>({2}, {0, 1}));
+    copy.ops.push_back(add_update(*copy.graph, kRandomState, one_more).producer());
+  }
+}
+
+}  // namespace
+
+Session::Session(SessionOptions options)
+    : options_(std::move(options)),
+      device_(parse_device(options_.device)),
+      engines_(std::make_shared<EngineSet>()) {
+  require<DeviceError>(device_.kind == DeviceKind::cpu,
+                       "device '{}' is not available: this build has the CPU backend only",
+                       options_.device);
+  engines_->add(make_backprop_engine());
+  engines_->add(make_forward_engine());
+  cpu::register_kernels(kernels_);
+  states_.set(kRandomState, Tensor::of<std::int64_t>({2}, {options_.seed, 0}));
+}
+
+Executable Session::compile(const std::vector<Var>& outputs, const CompileOptions& options) {
+  std::vector<Var> roots = outputs;
+  roots.insert(roots.end(), options.updates.begin(), options.updates.end());
+  require(!roots.empty(), "compile: there is nothing to compute");
+  for (Var root : roots) {
+    require(root.valid() && &root.graph() == &roots[0].graph(),
+            "compile: all values must be of one graph");
+    require(root.graph().region_of(root) == kRootRegion,
+            "compile: {} is inside a chain, loop or cond; return it from there", root.name());
+  }
+  Graph& graph = roots[0].graph();
+  initialise_states(graph, roots);
+  std::vector<Op> effects;
+  for (Var update : options.updates) {
+    effects.push_back(update.producer());
+  }
+  GraphCopy copy = simplify(graph, outputs, effects, {.rewrites = options.simplify});
+  count_runs(copy);
+  return Executable(std::move(copy.graph), copy.values, copy.ops, kernels_, logger(), states_);
+}
+
+void Session::initialise_states(Graph& graph, const std::vector<Var>& roots) {
+  for (Op op : schedule(graph, roots)) {
+    if (op.def().effect != Effect::reads_state && op.def().effect != Effect::writes_state) {
+      continue;
+    }
+    const std::string& name = op.attrs().get<std::string>("state");
+    const StateInfo& state = *graph.find_state(name);
+    if (states_.contains(name)) {
+      const Tensor& known = states_.get(name);
+      require(known.dtype() == state.type.dtype && to_dims(known.shape()) == state.type.shape,
+              "state '{}' has a value of {}{} in this session, the graph declares {}{}", name,
+              antichain::name(known.dtype()), to_string(known.shape()),
+              antichain::name(state.type.dtype), to_string(state.type.shape));
+      continue;
+    }
+    // The initial value may itself read state that was declared earlier, so this recurs as deep as
+    // such chains are.
+    GraphCopy copy = [&] {
+      initialise_states(graph, {state.initial});
+      return simplify(graph, std::vector<Var>{state.initial}, {});
+    }();
+    const Executable evaluate(std::move(copy.graph), copy.values, {}, kernels_, logger(), states_);
+    states_.set(name, evaluate({})[0].clone());
+  }
+}
+
+}  // namespace antichain

@@ -1,0 +1,56 @@
+// Session: where backends, engines, kernels and state come together. The only library code that
+// names concrete ones.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "antichain/autodiff/engine.h"
+#include "antichain/base/logger.h"
+#include "antichain/graph/graph.h"
+#include "antichain/graph/state_store.h"
+#include "antichain/runtime/executable.h"
+#include "antichain/runtime/kernel_table.h"
+
+namespace antichain {
+
+struct SessionOptions {
+  std::string device = "cpu";
+  std::int64_t seed = 0;
+  Logger logger = Logger();
+};
+
+struct CompileOptions {
+  std::vector<Var> updates = {};  // values whose ops run for their effect: assign, add_update
+  bool simplify = true;           // apply the ops' local rewrites
+};
+
+class Session {
+ public:
+  /// Throws DeviceError when this build or machine has no such device.
+  explicit Session(SessionOptions options = {});
+
+  /// Makes a graph whose regions may name this session's engines.
+  Graph graph() const { return Graph(engines_); }
+  /// Compiles what the outputs and updates need. State that has no value yet gets its initial one.
+  Executable compile(const std::vector<Var>& outputs, const CompileOptions& options = {});
+
+  StateStore& states() { return states_; }
+  const EngineSet& engines() const { return *engines_; }
+  const KernelTable& kernels() const { return kernels_; }
+  const Logger& logger() const { return options_.logger; }
+  Device device() const { return device_; }
+
+ private:
+  void initialise_states(Graph& graph, const std::vector<Var>& roots);
+
+  SessionOptions options_;
+  Device device_;
+  std::shared_ptr<EngineSet> engines_;
+  KernelTable kernels_;
+  StateStore states_;
+};
+
+}  // namespace antichain

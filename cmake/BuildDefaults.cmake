@@ -1,0 +1,50 @@
+# What every target of this build shares: language, build type, launcher, sanitizers, output folders.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_SCAN_FOR_MODULES OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+find_program(ANTICHAIN_CCACHE ccache)
+mark_as_advanced(ANTICHAIN_CCACHE)
+if(ANTICHAIN_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${ANTICHAIN_CCACHE}")
+endif()
+
+if(ANTICHAIN_SANITIZE)
+  # For the whole build, GoogleTest from sources included, so that no report comes from a seam.
+  add_compile_options(-fsanitize=${ANTICHAIN_SANITIZE} -fno-sanitize-recover=all
+    -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${ANTICHAIN_SANITIZE})
+endif()
+
+# antichain_set_warnings(<target>): the warnings every source of ours is compiled with.
+function(antichain_set_warnings target)
+  target_compile_options(${target} PRIVATE
+    -Wall -Wextra -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor -Woverloaded-virtual
+    -Wzero-as-null-pointer-constant
+    # Designated initialisers leave fields out on purpose.
+    -Wno-missing-field-initializers)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # Plain -Wshadow of GCC also forbids `Point(int x) : x(x) {}`; -Wrestrict is wrong about
+    # std::string's operator+ in GCC 12 (GCC bug 105651).
+    target_compile_options(${target} PRIVATE -Wshadow=local -Wno-restrict)
+    if(ANTICHAIN_SANITIZE)
+      # The sanitizers' checks hide initialisations from these two.
+      target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized -Wno-stringop-overflow)
+    endif()
+  else()
+    target_compile_options(${target} PRIVATE -Wshadow)
+  endif()
+  if(ANTICHAIN_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+endfunction()

@@ -1,0 +1,110 @@
+# Parts that Antichain uses when they are there. For each, ANTICHAIN_WITH_<PART> is
+#   AUTO  use it if found (the default),
+#   ON    stop when it is missing,
+#   OFF   do not look for it;
+# and one line at configure time says what came of it.
+
+include(CheckCXXSourceCompiles)
+
+# antichain_optional_part(<PART> <title> <serves> [NOT_USED_YET])
+# Calls antichain_find_<PART>, which sets `found` and `version`, and reports. `serves` completes
+# both "used for ..." and "lost: ...".
+function(antichain_optional_part part title serves)
+  set(option ANTICHAIN_WITH_${part})
+  set(${option} AUTO CACHE STRING "Use ${title}: AUTO, ON or OFF")
+  set_property(CACHE ${option} PROPERTY STRINGS AUTO ON OFF)
+  string(TOUPPER "${${option}}" wanted)
+  if(NOT wanted MATCHES "^(AUTO|ON|OFF)$")
+    message(FATAL_ERROR "antichain: ${option} is '${${option}}'; use AUTO, ON or OFF")
+  endif()
+
+  set(found FALSE)
+  set(version "")
+  set(state "switched off")
+  if(NOT wanted STREQUAL "OFF")
+    set(state "not found")
+    set(CMAKE_MESSAGE_LOG_LEVEL WARNING)  # our line says it all
+    cmake_language(CALL antichain_find_${part})
+    unset(CMAKE_MESSAGE_LOG_LEVEL)
+  endif()
+
+  if(wanted STREQUAL "ON" AND NOT found)
+    message(FATAL_ERROR "antichain: ${title} not found, but ${option} is ON")
+  elseif("NOT_USED_YET" IN_LIST ARGN)
+    if(found)
+      string(STRIP "${version} found" state)
+    endif()
+    message(STATUS "antichain: ${title} ${state}: nothing in this version uses it yet (${serves})")
+  elseif(found)
+    string(STRIP "${title} ${version}" named)
+    message(STATUS "antichain: ${named}: used for ${serves}")
+  else()
+    message(STATUS "antichain: ${title} ${state}; lost: ${serves}")
+  endif()
+endfunction()
+
+# The finders are macros: they answer in variables of the function above.
+
+# Target antichain::blas: a BLAS with the C interface, OpenBLAS if there is one.
+macro(antichain_find_BLAS)
+  foreach(BLA_VENDOR OpenBLAS All)
+    if(NOT BLAS_FOUND)
+      find_package(BLAS QUIET)
+      set(version "(${BLA_VENDOR})")
+    endif()
+  endforeach()
+  find_path(CBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES openblas openblas-pthread)
+  mark_as_advanced(CBLAS_INCLUDE_DIR)
+  if(BLAS_FOUND AND CBLAS_INCLUDE_DIR)
+    # Some BLAS libraries lack the C interface, whatever header is installed.
+    set(CMAKE_REQUIRED_INCLUDES "${CBLAS_INCLUDE_DIR}")
+    set(CMAKE_REQUIRED_LIBRARIES BLAS::BLAS)
+    check_cxx_source_compiles(
+      "#include <cblas.h>
+       int main() { cblas_dscal(0, 1.0, nullptr, 1); }" ANTICHAIN_CBLAS_LINKS)
+    set(found ${ANTICHAIN_CBLAS_LINKS})
+  endif()
+  if(found)
+    add_library(antichain_blas INTERFACE)
+    add_library(antichain::blas ALIAS antichain_blas)
+    target_include_directories(antichain_blas SYSTEM INTERFACE "${CBLAS_INCLUDE_DIR}")
+    target_link_libraries(antichain_blas INTERFACE BLAS::BLAS)
+  endif()
+endmacro()
+
+macro(antichain_find_ONEDNN)
+  find_package(dnnl CONFIG QUIET)
+  set(found ${dnnl_FOUND})
+  set(version "${dnnl_VERSION}")
+endmacro()
+
+# The toolkit only: the CUDA language is enabled when the first .cu file comes.
+macro(antichain_find_CUDA)
+  find_package(CUDAToolkit QUIET)
+  set(found ${CUDAToolkit_FOUND})
+  set(version "${CUDAToolkit_VERSION}")
+endmacro()
+
+macro(antichain_find_MPI)
+  find_package(MPI QUIET COMPONENTS CXX)
+  set(found ${MPI_CXX_FOUND})
+  set(version "${MPI_CXX_VERSION}")
+endmacro()
+
+# Asked by llvm-config: LLVM's own package file stops the configuration when one of its parts is
+# missing, too dear for something that nothing links yet.
+macro(antichain_find_LLVM)
+  find_program(LLVM_CONFIG NAMES llvm-config-19 llvm-config)
+  mark_as_advanced(LLVM_CONFIG)
+  if(LLVM_CONFIG)
+    execute_process(COMMAND "${LLVM_CONFIG}" --version OUTPUT_VARIABLE version
+      OUTPUT_STRIP_TRAILING_WHITESPACE)
+    set(found TRUE)
+  endif()
+endmacro()
+
+antichain_optional_part(BLAS "BLAS" "fast matrix products in the cpu backend")
+antichain_optional_part(ONEDNN "oneDNN" "convolutions of the cpu backend" NOT_USED_YET)
+antichain_optional_part(CUDA "CUDA" "the cuda backend" NOT_USED_YET)
+antichain_optional_part(MPI "MPI" "training on several machines" NOT_USED_YET)
+antichain_optional_part(LLVM "LLVM" "code generation for the cpu backend" NOT_USED_YET)

@@ -1,0 +1,108 @@
+# The kinds of target in this tree. In DEPENDS a plain word names one of our modules (`graph` is
+# antichain::graph); anything with `::` is taken as it is (`fmt::fmt`).
+
+function(antichain_link target scope)
+  foreach(dependency IN LISTS ARGN)
+    if(NOT dependency MATCHES "::")
+      set(dependency "antichain::${dependency}")
+    endif()
+    target_link_libraries(${target} ${scope} ${dependency})
+  endforeach()
+endfunction()
+
+# Stops on misspelt or forgotten arguments of the functions below.
+macro(antichain_check_arguments function sources)
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "${function}(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT arg_${sources})
+    message(FATAL_ERROR "${function}(${name}): ${sources} is missing")
+  endif()
+endmacro()
+
+# antichain_module(<name> SOURCES <file>... [DEPENDS <module>...] [PRIVATE_DEPENDS <module>...])
+# Makes the static library antichain_<name>, alias antichain::<name>. DEPENDS is for what the
+# module's headers include, PRIVATE_DEPENDS for what only its sources do.
+function(antichain_module name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS")
+  antichain_check_arguments(antichain_module SOURCES)
+  set(target antichain_${name})
+  add_library(${target} STATIC ${arg_SOURCES})
+  add_library(antichain::${name} ALIAS ${target})
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_include_directories(${target} PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>")
+  antichain_set_warnings(${target})
+  antichain_link(${target} PUBLIC ${arg_DEPENDS})
+  antichain_link(${target} PRIVATE ${arg_PRIVATE_DEPENDS})
+endfunction()
+
+# antichain_program(<name> SOURCES <file>... [DEPENDS <module>...])
+# Makes the program <build>/bin/<name>.
+function(antichain_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS")
+  antichain_check_arguments(antichain_program SOURCES)
+  add_executable(${name} ${arg_SOURCES})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
+  antichain_set_warnings(${name})
+  antichain_link(${name} PRIVATE ${arg_DEPENDS})
+endfunction()
+
+# antichain_example(<name> SOURCE <file> [DEPENDS <module>...] [ARGS <argument>...])
+# Makes an example; running it is the test `example/<name>`. Linked with session and nn anyway.
+function(antichain_example name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SOURCE" "DEPENDS;ARGS")
+  antichain_check_arguments(antichain_example SOURCE)
+  set(target example_${name})
+  add_executable(${target} ${arg_SOURCE})
+  antichain_set_warnings(${target})
+  antichain_link(${target} PRIVATE session nn ${arg_DEPENDS})
+  add_test(NAME example/${name} COMMAND ${target} ${arg_ARGS})
+  set_tests_properties(example/${name} PROPERTIES LABELS example TIMEOUT 120)
+endfunction()
+
+# antichain_test(<name> SOURCES <file>... [DEPENDS <module>...] [LABELS <label>...] [TIMEOUT <s>])
+# Makes the GoogleTest program test_<name>. Each of its cases is a CTest test `<name>/Suite.Case`;
+# under a sanitizer the whole program is one test, because starting a process is dear there. A test
+# is labelled `core` unless it is labelled `slow`; target tests-<label> builds a label's programs.
+function(antichain_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;DEPENDS;LABELS")
+  antichain_check_arguments(antichain_test SOURCES)
+  set(target test_${name})
+  add_executable(${target} ${arg_SOURCES})
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
+  antichain_set_warnings(${target})
+  antichain_link(${target} PRIVATE ${arg_DEPENDS} GTest::gmock GTest::gtest_main)
+
+  set(labels ${arg_LABELS})
+  if(NOT "slow" IN_LIST labels)
+    list(APPEND labels core)
+  endif()
+  foreach(label IN LISTS labels)
+    if(NOT TARGET tests-${label})
+      add_custom_target(tests-${label})
+    endif()
+    add_dependencies(tests-${label} ${target})
+  endforeach()
+
+  if(ANTICHAIN_SANITIZE)
+    set(timeout 900)  # seconds, for all cases together
+    add_test(NAME ${name} COMMAND ${target})
+    set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout})
+  else()
+    set(timeout 120)  # seconds, for one case
+    if(arg_TIMEOUT)
+      set(timeout ${arg_TIMEOUT})
+    endif()
+    gtest_discover_tests(${target} TEST_PREFIX "${name}/" TEST_LIST ${target}_cases
+      NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60)
+    # gtest_discover_tests() itself cannot pass on a list, so the labels are set after discovery.
+    set(properties_file "${CMAKE_CURRENT_BINARY_DIR}/${target}_properties.cmake")
+    file(CONFIGURE OUTPUT "${properties_file}" @ONLY CONTENT [[
+if(@target@_cases)
+  set_tests_properties(${@target@_cases} PROPERTIES LABELS "@labels@" TIMEOUT @timeout@)
+endif()
+]])
+    set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${properties_file}")
+  endif()
+endfunction()
