@@ -61,12 +61,12 @@ function(antichain_example name)
   set_tests_properties(example/${name} PROPERTIES LABELS example TIMEOUT 120)
 endfunction()
 
-# antichain_test(<name> SOURCES <file>... [DEPENDS <module>...] [LABELS <label>...] [TIMEOUT <s>])
+# antichain_test(<name> SOURCES <file>... [DEPENDS <module>...] [LABELS <label>...] [TIMEOUT <s>]
+#                [WHOLE])
 # Makes the GoogleTest program test_<name>. Each of its cases is a CTest test `<name>/Suite.Case`;
-# under a sanitizer the whole program is one test, because starting a process is dear there. A test
-# is labelled `core` unless it is labelled `slow`; target tests-<label> builds a label's programs.
+# WHOLE, or a sanitizer (starting a process is dear there), makes the program one test. A test is labelled `core` unless it is labelled `slow`; target tests-<label> builds a label's programs.
 function(antichain_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;DEPENDS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "WHOLE" "TIMEOUT" "SOURCES;DEPENDS;LABELS")
   antichain_check_arguments(antichain_test SOURCES)
   set(target test_${name})
   add_executable(${target} ${arg_SOURCES})
@@ -85,7 +85,7 @@ function(antichain_test name)
     add_dependencies(tests-${label} ${target})
   endforeach()
 
-  if(ANTICHAIN_SANITIZE)
+  if(ANTICHAIN_SANITIZE OR arg_WHOLE)
     set(timeout 900)  # seconds, for all cases together
     add_test(NAME ${name} COMMAND ${target})
     set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout})

@@ -29,6 +29,23 @@ Graph& common_graph(const std::vector<Var>& ys, const std::vector<Var>& xs) {
   return ys[0].graph();
 }
 
+// Given gradients or tangents, in the shape of what they belong to; sizes that only the run knows are compared there.
+std::vector<Var> fitted(const std::vector<Var>& given, const std::vector<Var>& values, const char* what) {
+  require(given.size() == values.size(), "{} values and {} {}s", values.size(), given.size(), what);
+  std::vector<Var> result;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Var value = values[i];
+    bool fits = given[i].valid() && given[i].dtype() == value.dtype() && given[i].rank() == value.rank();
+    for (int axis = 0; fits && axis < value.rank(); ++axis) {
+      fits = !never_equal(given[i].dim(axis), value.dim(axis));
+    }
+    require<ShapeError>(fits, "the {} of {} must be {}{}", what, value.name(), name(value.dtype()),
+                        to_string(value.shape()));
+    result.push_back(reshape(given[i], value.shape()));
+  }
+  return result;
+}
+
 // A unit vector with a 1 at `position`, in a shape.
 Var unit(DType dtype, const Dims& shape, Var position) {
   return reshape(one_hot(position, numel(shape), dtype), shape);
@@ -45,23 +62,15 @@ Dims joined(const Dims& a, const Dims& b) {
 std::vector<Var> vjp(const std::vector<Var>& ys, const std::vector<Var>& output_grads,
                      const std::vector<Var>& xs, const GradOptions& options) {
   Graph& graph = common_graph(ys, xs);
-  require(ys.size() == output_grads.size(), "vjp: {} outputs and {} gradients", ys.size(),
-          output_grads.size());
-  for (std::size_t i = 0; i < ys.size(); ++i) {
-    const Var given = output_grads[i];
-    require<ShapeError>(
-        given.valid() && given.shape() == ys[i].shape() && given.dtype() == ys[i].dtype(),
-        "vjp: the gradient of {} must be {}{}", ys[i].name(), name(ys[i].dtype()),
-        to_string(ys[i].shape()));
-  }
+  const std::vector<Var> seeds = fitted(output_grads, ys, "gradient");
   std::vector<Var> grads;
   if (options.engine.empty() || options.engine == kBackprop) {
-    grads = walk_back(graph, ys, output_grads, xs, AtInputs::pass_through);
+    grads = walk_back(graph, ys, seeds, xs, AtInputs::pass_through);
   } else {
     const Op region = outline(ys, xs, options.engine);
     std::vector<bool> needed(static_cast<std::size_t>(region.num_inputs()));
     std::fill_n(needed.begin(), xs.size(), true);
-    grads = op_vjp(region, output_grads, needed);
+    grads = op_vjp(region, seeds, needed);
     grads.resize(xs.size());
   }
   for (std::size_t i = 0; i < xs.size(); ++i) {
@@ -86,16 +95,7 @@ Var grad(Var y, Var x, const GradOptions& options) {
 std::vector<Var> jvp(const std::vector<Var>& ys, const std::vector<Var>& xs,
                      const std::vector<Var>& tangents) {
   Graph& graph = common_graph(ys, xs);
-  require(xs.size() == tangents.size(), "jvp: {} variables and {} tangents", xs.size(),
-          tangents.size());
-  for (std::size_t i = 0; i < xs.size(); ++i) {
-    const Var given = tangents[i];
-    require<ShapeError>(
-        given.valid() && given.shape() == xs[i].shape() && given.dtype() == xs[i].dtype(),
-        "jvp: the tangent of {} must be {}{}", xs[i].name(), name(xs[i].dtype()),
-        to_string(xs[i].shape()));
-  }
-  std::vector<Var> result = walk_forward(graph, xs, tangents, ys);
+  std::vector<Var> result = walk_forward(graph, xs, fitted(tangents, xs, "tangent"), ys);
   for (std::size_t i = 0; i < ys.size(); ++i) {
     result[i] = result[i].valid() ? result[i] : zeros_like(ys[i]);
   }

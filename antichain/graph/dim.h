@@ -59,6 +59,8 @@ class Dim {
   std::int64_t evaluate(const DimEnv& env) const;
   /// Returns whether every symbol in this dim has a value.
   bool is_bound(const DimEnv& env) const;
+  /// Adds the ids of all symbols in this dim.
+  void collect_symbols(std::vector<std::uint32_t>& symbols) const;
   /// Replaces symbols by dims.
   Dim substitute(const std::unordered_map<std::uint32_t, Dim>& replacement) const;
   std::string str() const;

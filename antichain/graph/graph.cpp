@@ -129,6 +129,9 @@ Op Graph::add(const OpDef& def, std::vector<Var> inputs, Attrs attrs, std::vecto
   if (def.effect != Effect::none) {
     order_effects(op(id));
   }
+  if (def.shape_from_data) {
+    note_found_sizes(op(id));
+  }
   if (&def == &input_def()) {
     inputs_.push_back(op(id));
   }

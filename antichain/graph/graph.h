@@ -116,6 +116,10 @@ class Graph {
   const StateInfo* find_state(std::string_view name) const;
   const std::deque<StateInfo>& states() const { return states_; }
   const std::vector<DimConstraint>& constraints(Op op) const;
+  /// Returns the symbols for sizes that this op finds out when it runs.
+  const std::vector<std::uint32_t>& found_sizes(Op op) const;
+  /// Returns the ops that find out the sizes which this op, its outputs and its regions mention.
+  std::vector<Op> size_finders(Op op);
   /// Returns the op that last read or wrote a state, for tests and printing.
   Var current_read(std::string_view state) const;
 
@@ -160,6 +164,7 @@ class Graph {
   OpId find_equal(std::size_t hash, const OpDef& def, std::span<const VarId> inputs,
                   const Attrs& attrs) const;
   void order_effects(Op op);
+  void note_found_sizes(Op op);
 
   std::shared_ptr<DimPool> dims_;
   std::shared_ptr<const EngineSet> engines_;
@@ -174,6 +179,8 @@ class Graph {
   const Location* location_override_ = nullptr;
   std::unordered_map<OpId, std::vector<ControlEdge>> control_;
   std::unordered_map<OpId, std::vector<DimConstraint>> constraints_;
+  std::unordered_map<OpId, std::vector<std::uint32_t>> found_sizes_;
+  std::unordered_map<std::uint32_t, OpId> size_finders_;  // by symbol
   std::vector<Op> inputs_;
   std::deque<StateInfo> states_;
   std::unordered_map<std::string, Effects> effects_;

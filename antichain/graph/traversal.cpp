@@ -42,6 +42,9 @@ std::vector<OpId> collect_needed(Graph& graph, std::span<const Var> values,
         visit(edge.before);
       }
     }
+    for (Op finder : graph.size_finders(op)) {
+      visit(finder.id());
+    }
   }
   std::sort(needed.begin(), needed.end());
   return needed;
@@ -68,6 +71,9 @@ std::vector<OpId> sort_by_edges(Graph& graph, const std::vector<OpId>& needed) {
     }
     for (const ControlEdge& edge : op.control_edges()) {
       add_edge(edge.before, id);
+    }
+    for (Op finder : graph.size_finders(op)) {
+      add_edge(finder.id(), id);
     }
   }
   std::priority_queue<OpId, std::vector<OpId>, std::greater<>> ready;

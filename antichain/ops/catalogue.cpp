@@ -1,8 +1,6 @@
 #include "antichain/ops/catalogue.h"
 
-#include <algorithm>
-#include <numeric>
-
+#include "antichain/base/edit_distance.h"
 #include "antichain/base/error.h"
 #include "antichain/ops/along_axis.h"
 #include "antichain/ops/control_flow.h"
@@ -24,26 +22,6 @@
 #include "antichain/ops/state_ops.h"
 
 namespace antichain {
-
-namespace {
-
-// Levenshtein's distance, one row at a time.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row.back();
-}
-
-}  // namespace
 
 const std::vector<const OpDef*>& op_catalogue() {
   static const std::vector<const OpDef*> catalogue = [] {

@@ -22,7 +22,7 @@ bool is_constant(Var x, double value) {
     return false;
   }
   const double found = x.producer().attrs().get<Tensor>("value").item<double>();
-  return found == value && std::signbit(found) == std::signbit(value);
+  return found == value && (!is_float(x.dtype()) || std::signbit(found) == std::signbit(value));
 }
 
 // The replacement f(x, value) -> x, exact for every x (also NaN and the signed zeros). `commutes`

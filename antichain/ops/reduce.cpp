@@ -231,6 +231,7 @@ struct ReduceRow {
   const OpDef& (*self)();
   DTypeSet dtypes = kNumbers;
   bool needs_elements = false;
+  bool nothing_is_nan = false;  // reducing no element gives NaN, which samples avoid
   std::function<Vars(VjpContext&)> vjp = nullptr;
   std::function<Vars(Op)> decompose = nullptr;
   std::function<void(KernelContext&)> reference;
@@ -251,7 +252,7 @@ OpDef reduce_op(ReduceRow row) {
       .decompose = row.decompose,
       .reference = row.reference,
       .samples = [self = row.self,
-                  with_empty = !row.needs_elements] { return reduce_samples(self, with_empty); }};
+                  with_empty = !row.needs_elements && !row.nothing_is_nan] { return reduce_samples(self, with_empty); }};
 }
 
 Vars mean_decomposition(Op op) {
@@ -296,7 +297,7 @@ const OpDef& mean_def() {
   static const OpDef def = reduce_op({.name = "mean",
                                       .doc = "Mean over axes; of nothing it is NaN.",
                                       .self = mean_def,
-                                      .dtypes = kFloats,
+                                      .dtypes = kFloats, .nothing_is_nan = true,
                                       .decompose = mean_decomposition,
                                       .reference = mean_reference});
   return def;
@@ -354,7 +355,7 @@ const OpDef& variance_def() {
       {.name = "variance",
        .doc = "Mean squared distance from the mean.",
        .self = variance_def,
-       .dtypes = kFloats,
+       .dtypes = kFloats, .nothing_is_nan = true,
        .decompose = variance_decomposition,
        .reference = variance_reference,
        .more_attributes = {{"correction", "subtracted from the count", {std::int64_t{0}}}}});

@@ -5,7 +5,8 @@
 
 #include "antichain/graph/derivative_context.h"
 #include "antichain/graph/infer_context.h"
-#include "antichain/ops/elementwise.h"
+#include "antichain/ops/definition_parts.h"
+#include "antichain/ops/dynamic_shape.h"
 #include "antichain/ops/reference/compute.h"
 
 namespace antichain {
@@ -13,18 +14,6 @@ namespace antichain {
 namespace {
 
 using Vars = std::vector<Var>;
-
-Vars one(Var var) { return {var}; }
-
-bool made_by(Var x, const OpDef& def) {
-  return !x.graph().is_region_param(x) && &x.producer().def() == &def;
-}
-
-void require_sizes(const Dims& shape, const std::string& op) {
-  for (Dim dim : shape) {
-    require<ShapeError>(dim.range().max >= 0, "{}: size {} is negative", op, dim.str());
-  }
-}
 
 std::vector<VarType> infer_reshape(InferContext& context) {
   context.require_inputs(1);
@@ -68,29 +57,6 @@ Rewrite reshape_to_same() {
           {"same", {{{2, 3}}}, [](Graph& graph, std::span<const Var> in) {
              return graph.add(reshape_def(), {in[0]}, {{"shape", Dims{2, 3}}}).outputs();
            }}};
-}
-
-// Sizes from a shape computed in the graph: known ones as they are, the others found out by the
-// run.
-Dims sizes_from_value(InferContext& context, int input) {
-  context.require_dtype(input, {DType::i64, DType::i32});
-  context.require_rank(input, 1);
-  const Dim rank = context.shape(input)[0];
-  require<ShapeError>(rank.is_constant(), "{}: the length of the shape must be known, got {}",
-                      context.op_name(), rank.str());
-  if (context.type(input).value) {
-    return *context.type(input).value;
-  }
-  Dims shape;
-  for (std::int64_t i = 0; i < rank.constant(); ++i) {
-    shape.push_back(context.fresh_dim("size"));
-  }
-  return shape;
-}
-
-std::vector<VarType> infer_dynamic(InferContext& context) {
-  context.require_inputs(2);
-  return {{context.dtype(0), sizes_from_value(context, 1)}};
 }
 
 std::vector<int> permutation_of(const Attrs& attrs) {
@@ -157,54 +123,6 @@ Rewrite transpose_of_nothing() {
            }}};
 }
 
-// Checks that `from` broadcasts to `to`.
-void require_broadcast(InferContext& context, const Dims& from, const Dims& to) {
-  require<ShapeError>(from.size() <= to.size(), "{}: shape {} does not broadcast to {}",
-                      context.op_name(), to_string(from), to_string(to));
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    const Dim source = from[i], target = to[to.size() - from.size() + i];
-    if (!(source == Dim(1))) {
-      require<ShapeError>(!never_equal(source, target), "{}: shape {} does not broadcast to {}",
-                          context.op_name(), to_string(from), to_string(to));
-      context.unify(source, target, "broadcast sizes");
-    }
-  }
-}
-
-std::vector<VarType> infer_broadcast_to(InferContext& context) {
-  context.require_inputs(1);
-  const Dims& shape = context.attrs().get<Dims>("shape");
-  require_sizes(shape, context.op_name());
-  require_broadcast(context, context.shape(0), shape);
-  return {{context.dtype(0), shape}};
-}
-
-std::vector<VarType> infer_sum_to(InferContext& context) {
-  context.require_inputs(1);
-  context.require_dtype(0, kNumbers);
-  const Dims& shape = context.attrs().get<Dims>("shape");
-  require_broadcast(context, shape, context.shape(0));
-  return {{context.dtype(0), shape}};
-}
-
-void sum_to_reference(KernelContext& context) {
-  const Tensor &x = context.in(0), &out = context.out();
-  visit_compute(x.dtype(), [&](auto zero) {
-    using C = decltype(zero);
-    // Numbering the outputs and broadcasting the numbers says where each input element goes.
-    std::vector<std::int64_t> numbers(static_cast<std::size_t>(out.numel()));
-    std::iota(numbers.begin(), numbers.end(), 0);
-    const auto target =
-        load<std::int64_t>(Tensor::of(out.shape(), numbers).broadcast_to(x.shape()));
-    const std::vector<C> values = load<C>(x);
-    std::vector<C> totals(numbers.size(), zero);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      totals[static_cast<std::size_t>(target[i])] += values[i];
-    }
-    store(totals, out);
-  });
-}
-
 void flip_reference(KernelContext& context) {
   Tensor view = context.in(0);
   for (std::int64_t axis : context.attr<Ints>("axes")) {
@@ -219,48 +137,6 @@ std::vector<VarType> infer_flip(InferContext& context) {
   context.axes("axes", context.rank(0));
   return {{context.dtype(0), context.shape(0)}};
 }
-
-std::vector<VarType> infer_tile(InferContext& context) {
-  context.require_inputs(1);
-  const Ints& counts = context.attrs().get<Ints>("counts");
-  require<ShapeError>(static_cast<int>(counts.size()) == context.rank(0),
-                      "tile: {} counts for a value of rank {}", counts.size(), context.rank(0));
-  Dims shape = context.shape(0);
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    require<ShapeError>(counts[i] >= 0, "tile: count {} is negative", counts[i]);
-    shape[i] = shape[i] * counts[i];
-  }
-  return {{context.dtype(0), shape}};
-}
-
-// [a, b] -> [1, a, 1, b] -> [m, a, n, b] -> [m·a, n·b]
-Vars decompose_tile(Op op) {
-  const Ints& counts = op.attrs().get<Ints>("counts");
-  const Var x = op.input(0);
-  Dims apart, repeated;
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    apart.insert(apart.end(), {Dim(1), x.shape()[i]});
-    repeated.insert(repeated.end(), {Dim(counts[i]), x.shape()[i]});
-  }
-  return one(reshape(broadcast_to(reshape(x, apart), repeated), op.output().shape()));
-}
-
-void tile_reference(KernelContext& context) {
-  const Tensor& x = context.in(0);
-  Shape apart, repeated;
-  for (std::size_t i = 0; i < x.shape().size(); ++i) {
-    apart.insert(apart.end(), {1, x.shape()[i]});
-    repeated.insert(repeated.end(), {context.attr<Ints>("counts")[i], x.shape()[i]});
-  }
-  context.out().copy_from(
-      x.reshape(apart).broadcast_to(repeated).contiguous().reshape(context.out().shape()));
-}
-
-template <class F>
-auto build_one(F f) {
-  return [f](Graph&, std::span<const Var> in) { return one(f(in)); };
-}
-using In = std::span<const Var>;
 
 }  // namespace
 
@@ -280,14 +156,14 @@ const OpDef& reshape_def() {
       .samples =
           [] {
             return std::vector<Sample>{
-                {"matrix", {{{3, 4}}}, build_one([](In in) {
+                {"matrix", {{{3, 4}}}, build_one([](Inputs in) {
                    return reshape(in[0], {2, 6});
                  })},
-                {"inferred", {{{3, 4}}}, build_one([](In in) {
+                {"inferred", {{{3, 4}}}, build_one([](Inputs in) {
                    return reshape(in[0], {2, -1, 2});
                  })},
-                {"scalar", {{{1, 1}}}, build_one([](In in) { return reshape(in[0], Dims{}); })},
-                {"empty", {{{0, 3}}}, build_one([](In in) {
+                {"scalar", {{{1, 1}}}, build_one([](Inputs in) { return reshape(in[0], Dims{}); })},
+                {"empty", {{{0, 3}}}, build_one([](Inputs in) {
                    return reshape(in[0], {5, 0});
                  })}};
           },
@@ -301,7 +177,7 @@ const OpDef& reshape_dynamic_def() {
       .doc = "The same elements in a shape that is computed in the graph.",
       .dtypes = kAnyDType,
       .shape_from_data = true,
-      .infer = infer_dynamic,
+      .infer = infer_to_dynamic_shape,
       .vjp =
           [](VjpContext& context) {
             return Vars{reshape(context.grad(), context.input(0).shape()), Var()};
@@ -312,9 +188,10 @@ const OpDef& reshape_dynamic_def() {
           },
       .samples =
           [] {
-            return std::vector<Sample>{{"matrix",
-                                        {{{3, 4}}, {{2}, 0, 0, i64, {2, 6}}},
-                                        build_one([](In in) { return reshape(in[0], in[1]); })}};
+            return std::vector<Sample>{
+                {"matrix", {{{3, 4}}, {{2}, 0, 0, i64, {2, 6}, true}}, build_one([](Inputs in) {
+                   return reshape(in[0], in[1]);
+                 })}};
           },
   };
   return def;
@@ -336,103 +213,12 @@ const OpDef& transpose_def() {
       .samples =
           [] {
             return std::vector<Sample>{
-                {"matrix", {{{3, 5}}}, build_one([](In in) { return transpose(in[0]); })},
-                {"rank 3", {{{2, 3, 5}}}, build_one([](In in) {
+                {"matrix", {{{3, 5}}}, build_one([](Inputs in) { return transpose(in[0]); })},
+                {"rank 3", {{{2, 3, 5}}}, build_one([](Inputs in) {
                    return transpose(in[0], {2, 0, 1});
                  })},
-                {"vector", {{{7}}}, build_one([](In in) { return transpose(in[0]); })},
-                {"empty", {{{3, 0}}}, build_one([](In in) { return transpose(in[0]); })}};
-          },
-  };
-  return def;
-}
-
-const OpDef& broadcast_to_def() {
-  static const OpDef def{
-      .name = "broadcast_to",
-      .doc = "Repeats axes of size 1 and adds leading axes.",
-      .attributes = {{"shape", "the new shape"}},
-      .dtypes = kAnyDType,
-      .infer = infer_broadcast_to,
-      .vjp =
-          [](VjpContext& context) { return one(sum_to(context.grad(), context.input(0).shape())); },
-      .rewrites =
-          {{"broadcast_to(x, shape of x) -> x",
-            [](Op op) -> std::optional<Vars> {
-              return op.input(0).shape() == op.output().shape() ? std::optional(one(op.input(0)))
-                                                                : std::nullopt;
-            },
-            {"same",
-             {{{2, 3}}},
-             [](Graph& graph, std::span<const Var> in) {
-               return graph.add(broadcast_to_def(), {in[0]}, {{"shape", Dims{2, 3}}}).outputs();
-             }}}},
-      .reference =
-          [](KernelContext& context) {
-            context.out().copy_from(context.in(0).broadcast_to(context.out().shape()));
-          },
-      .samples =
-          [] {
-            return std::vector<Sample>{
-                {"rows", {{{3, 1}}}, build_one([](In in) {
-                   return broadcast_to(in[0], {2, 3, 5});
-                 })},
-                {"scalar", {{{}}}, build_one([](In in) { return broadcast_to(in[0], {3}); })},
-                {"to nothing", {{{1, 2}}}, build_one([](In in) {
-                   return broadcast_to(in[0], {0, 2});
-                 })}};
-          },
-  };
-  return def;
-}
-
-const OpDef& broadcast_dynamic_def() {
-  static const OpDef def{
-      .name = "broadcast_dynamic",
-      .doc = "Broadcasts to a shape that is computed in the graph.",
-      .dtypes = kAnyDType,
-      .shape_from_data = true,
-      .infer = infer_dynamic,
-      .vjp =
-          [](VjpContext& context) {
-            return Vars{sum_to(context.grad(), context.input(0).shape()), Var()};
-          },
-      .reference =
-          [](KernelContext& context) {
-            context.out() =
-                context.in(0).broadcast_to(load<std::int64_t>(context.in(1))).contiguous();
-          },
-      .samples =
-          [] {
-            return std::vector<Sample>{
-                {"rows", {{{1, 3}}, {{2}, 0, 0, i64, {5, 3}}}, build_one([](In in) {
-                   return broadcast_to(in[0], in[1]);
-                 })}};
-          },
-  };
-  return def;
-}
-
-const OpDef& sum_to_def() {
-  static const OpDef def{
-      .name = "sum_to",
-      .doc = "Adds up what broadcasting repeated: the transpose of broadcast_to.",
-      .attributes = {{"shape", "the shape before broadcasting"}},
-      .dtypes = kNumbers,
-      .infer = infer_sum_to,
-      .vjp =
-          [](VjpContext& context) {
-            return one(broadcast_to(context.grad(), context.input(0).shape()));
-          },
-      .reference = sum_to_reference,
-      .samples =
-          [] {
-            return std::vector<Sample>{
-                {"rows", {{{2, 3, 5}}}, build_one([](In in) {
-                   return sum_to(in[0], {3, 1});
-                 })},
-                {"scalar", {{{7}}}, build_one([](In in) { return sum_to(in[0], Dims{}); })},
-                {"empty", {{{0, 3}}}, build_one([](In in) { return sum_to(in[0], {3}); })}};
+                {"vector", {{{7}}}, build_one([](Inputs in) { return transpose(in[0]); })},
+                {"empty", {{{3, 0}}}, build_one([](Inputs in) { return transpose(in[0]); })}};
           },
   };
   return def;
@@ -453,33 +239,11 @@ const OpDef& flip_def() {
       .samples =
           [] {
             return std::vector<Sample>{
-                {"both", {{{3, 5}}}, build_one([](In in) {
+                {"both", {{{3, 5}}}, build_one([](Inputs in) {
                    return flip(in[0], {0, 1});
                  })},
-                {"last", {{{3, 5}}}, build_one([](In in) { return flip(in[0], {-1}); })},
-                {"empty", {{{0, 2}}}, build_one([](In in) { return flip(in[0], {0}); })}};
-          },
-  };
-  return def;
-}
-
-const OpDef& tile_def() {
-  static const OpDef def{
-      .name = "tile",
-      .doc = "Repeats the whole value along its axes.",
-      .attributes = {{"counts", "how often, per axis"}},
-      .dtypes = kAnyDType,
-      .infer = infer_tile,
-      .decompose = decompose_tile,
-      .reference = tile_reference,
-      .samples =
-          [] {
-            return std::vector<Sample>{
-                {"matrix", {{{2, 3}}}, build_one([](In in) {
-                   return tile(in[0], {3, 2});
-                 })},
-                {"once", {{{5}}}, build_one([](In in) { return tile(in[0], {1}); })},
-                {"never", {{{5}}}, build_one([](In in) { return tile(in[0], {0}); })}};
+                {"last", {{{3, 5}}}, build_one([](Inputs in) { return flip(in[0], {-1}); })},
+                {"empty", {{{0, 2}}}, build_one([](Inputs in) { return flip(in[0], {0}); })}};
           },
   };
   return def;
@@ -533,19 +297,6 @@ Var swap_axes(const Operand& x, std::int64_t a, std::int64_t b) {
   return transpose(x, order);
 }
 
-Var broadcast_to(const Operand& x, const Dims& shape) {
-  return x.var().shape() == shape ? x.var() : apply(broadcast_to_def(), {x}, {{"shape", shape}});
-}
-
-Var broadcast_to(const Operand& x, Var shape) {
-  return shape.type().value ? broadcast_to(x, *shape.type().value)
-                            : apply(broadcast_dynamic_def(), {x, shape});
-}
-
-Var sum_to(const Operand& x, const Dims& shape) {
-  return x.var().shape() == shape ? x.var() : apply(sum_to_def(), {x}, {{"shape", shape}});
-}
-
 Var expand_dims(const Operand& x, std::int64_t axis) {
   Dims shape = x.var().shape();
   shape.insert(shape.begin() + normalize_axis(axis, x.var().rank() + 1), Dim(1));
@@ -568,10 +319,6 @@ Var flip(const Operand& x, const Ints& axes) {
     resolved.push_back(normalize_axis(axis, x.var().rank()));
   }
   return axes.empty() ? x.var() : apply(flip_def(), {x}, {{"axes", resolved}});
-}
-
-Var tile(const Operand& x, const Ints& counts) {
-  return apply(tile_def(), {x}, {{"counts", counts}});
 }
 
 std::vector<const OpDef*> shape_family() {

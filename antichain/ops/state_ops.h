@@ -1,4 +1,5 @@
-// Values that outlive a run.
+// Values that outlive a run. Gradients do not flow through state: what is read is a leaf, whatever
+// was written to it.
 #pragma once
 
 #include "antichain/ops/operand.h"

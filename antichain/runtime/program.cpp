@@ -9,32 +9,6 @@ namespace antichain {
 
 namespace {
 
-void add_symbols(const Dims& dims, std::vector<std::uint32_t>& symbols) {
-  for (Dim dim : dims) {
-    if (dim.is_symbol()) {
-      symbols.push_back(dim.symbol());
-    }
-  }
-}
-
-// The symbols that stand for sizes in an op's outputs and in none of its inputs.
-std::vector<std::uint32_t> find_own_symbols(Op op) {
-  std::vector<std::uint32_t> known, found;
-  for (Var input : op.inputs()) {
-    add_symbols(input.shape(), known);
-  }
-  for (Var output : op.outputs()) {
-    add_symbols(output.shape(), found);
-    if (output.type().value) {
-      add_symbols(*output.type().value, found);
-    }
-  }
-  std::erase_if(found, [&](std::uint32_t symbol) {
-    return std::find(known.begin(), known.end(), symbol) != known.end();
-  });
-  return found;
-}
-
 void bind_if_own(Dim dim, std::int64_t size, const std::vector<std::uint32_t>& own, DimEnv& env) {
   if (dim.is_symbol() && std::find(own.begin(), own.end(), dim.symbol()) != own.end()) {
     env.bind(dim.symbol(), size);
@@ -104,9 +78,6 @@ Program::Step Program::make_step(Graph& graph, Op op, const KernelTable& kernels
   }
   for (Var output : op.outputs()) {
     step.outputs.push_back(slot_of(output));
-  }
-  if (op.def().shape_from_data) {
-    step.own_symbols = find_own_symbols(op);
   }
   for (RegionId region : op.regions()) {
     step.regions.emplace_back(graph, graph.vars(graph.region(region).params),
@@ -183,7 +154,7 @@ void Program::run_step(const Step& step, std::vector<Tensor>& values, RunState& 
                         .wanted = step.wanted,
                         .where = step.where};
   step.kernel.run(context);
-  bind_own_symbols(step.op, outputs, step.own_symbols, state.env);
+  bind_own_symbols(step.op, outputs, step.op.graph().found_sizes(step.op), state.env);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     values[step.outputs[i]] = std::move(outputs[i]);
   }

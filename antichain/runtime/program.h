@@ -42,7 +42,6 @@ class Program {
     std::vector<Slot> inputs, outputs;
     std::vector<std::uint8_t> wanted;        // per output: somebody reads it
     std::vector<Slot> last_used;             // values that nobody needs after this step
-    std::vector<std::uint32_t> own_symbols;  // sizes that this op finds out
     std::vector<Program> regions;
   };
 

@@ -1,0 +1,62 @@
+// Walks the whole catalogue of operators: every op, every sample, every element type, every check.
+#include <gtest/gtest.h>
+
+#include "antichain/ops/catalogue.h"
+#include "tests/conformance/derivative_checks.h"
+#include "tests/conformance/sample_case.h"
+#include "tests/conformance/value_checks.h"
+
+namespace antichain::conformance {
+namespace {
+
+// Prints at the end of the program.
+class PrintLog : public testing::Environment {
+ public:
+  void TearDown() override { log.print(); }
+  CaseLog log;
+};
+
+PrintLog* const shared_log =
+    static_cast<PrintLog*>(testing::AddGlobalTestEnvironment(new PrintLog));  // GoogleTest owns it
+
+class OpConformance : public testing::TestWithParam<const OpDef*> {};
+
+TEST_P(OpConformance, Holds) {
+  const OpDef& def = *GetParam();
+  CaseLog& log = shared_log->log;
+  EXPECT_FALSE(def.doc.empty());
+  if (!def.samples) {
+    ASSERT_EQ(def.name, "input") << def.name << " has no samples";
+    log.refused("everything", def.name, "is fed, not computed; every other case uses it");
+    return;
+  }
+  for (const Sample& sample : def.samples()) {
+    SCOPED_TRACE("sample '" + sample.label + "'");
+    for (DType dtype : dtypes_of(def, sample)) {
+      SCOPED_TRACE(std::string(name(dtype)));
+      check_kernels(def, sample, dtype, log);
+      check_dtype(def, sample, dtype, log);
+      check_symbolic(def, sample, dtype, log);
+      if (def.decompose) {
+        check_decomposition(def, sample, dtype, log);
+      }
+    }
+    if (has_derivative(def)) {
+      check_derivatives(def, sample, log);
+    } else {
+      check_refuses_gradient(def, sample, log);
+    }
+  }
+  for (const Rewrite& rewrite : def.rewrites) {
+    for (DType dtype : def.dtypes.members()) {
+      SCOPED_TRACE("rewrite '" + rewrite.name + "' in " + std::string(name(dtype)));
+      check_rewrite(def, rewrite, dtype, log);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Catalogue, OpConformance, testing::ValuesIn(op_catalogue()),
+                         [](const auto& test) { return test.param->name; });
+
+}  // namespace
+}  // namespace antichain::conformance
