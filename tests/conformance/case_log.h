@@ -1,4 +1,5 @@
-// Counts what the suite ran, and keeps what was refused with the reason: nothing is skipped silently.
+// Counts what the suite ran, and keeps what was refused with the reason: nothing is skipped
+// silently.
 #pragma once
 
 #include <map>

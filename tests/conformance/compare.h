@@ -23,9 +23,10 @@ inline double epsilon_of(DType dtype) {
   }
 }
 
-/// Expects two tensors of one shape to agree within `tolerance`, relative to the largest element where that is
-/// above 1. Infinities and NaN must stand in the same places.
-inline void expect_close(const Tensor& got, const Tensor& want, double tolerance, const std::string& what) {
+/// Expects two tensors of one shape to agree within `tolerance`, relative to the largest element
+/// where that is above 1. Infinities and NaN must stand in the same places.
+inline void expect_close(const Tensor& got, const Tensor& want, double tolerance,
+                         const std::string& what) {
   ASSERT_EQ(got.shape(), want.shape()) << what;
   const std::vector<double> a = got.to_vector<double>(), b = want.to_vector<double>();
   double scale = 1;
@@ -35,8 +36,8 @@ inline void expect_close(const Tensor& got, const Tensor& want, double tolerance
   for (std::size_t i = 0; i < a.size(); ++i) {
     const bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]));
     if (!same && !(std::abs(a[i] - b[i]) <= tolerance * scale)) {
-      ADD_FAILURE() << what << ": element " << i << " is " << a[i] << ", expected " << b[i] << " (tolerance "
-                    << tolerance * scale << ")";
+      ADD_FAILURE() << what << ": element " << i << " is " << a[i] << ", expected " << b[i]
+                    << " (tolerance " << tolerance * scale << ")";
       return;
     }
   }

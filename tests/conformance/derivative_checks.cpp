@@ -15,7 +15,7 @@ namespace antichain::conformance {
 
 namespace {
 
-constexpr double kStep = 1e-5;       // balances truncation (step squared) and rounding (1e-16 / step)
+constexpr double kStep = 1e-5;  // balances truncation (step squared) and rounding (1e-16 / step)
 constexpr double kTolerance = 2e-7;  // relative to the largest element
 
 Tensor random_like(const Shape& shape, std::uint64_t seed) {
@@ -94,8 +94,9 @@ void check_vjp(DerivativeCase& test, const std::vector<Var>& grads, CaseLog& log
 void check_jvp(DerivativeCase& test, const std::vector<Var>& grads, CaseLog& log) {
   std::vector<Var> tangents;
   for (std::size_t i = 0; i < test.xs.size(); ++i) {
-    tangents.push_back(test.sample.add_input("tangent" + std::to_string(i),
-                                             random_like(test.sample.values()[test.xs[i]].shape(), 91 + i)));
+    tangents.push_back(
+        test.sample.add_input("tangent" + std::to_string(i),
+                              random_like(test.sample.values()[test.xs[i]].shape(), 91 + i)));
   }
   const std::vector<Var> moved = jvp(test.ys, test.x_vars, tangents);
   const std::vector<Tensor> sides =
@@ -112,7 +113,8 @@ void check_jvp(DerivativeCase& test, const std::vector<Var>& grads, CaseLog& log
     Feeds feeds = test.sample.feeds();
     for (std::size_t i = 0; i < test.xs.size(); ++i) {
       const Tensor shifted = test.sample.values()[test.xs[i]].clone();
-      const std::vector<double> direction = feeds.at("tangent" + std::to_string(i)).to_vector<double>();
+      const std::vector<double> direction =
+          feeds.at("tangent" + std::to_string(i)).to_vector<double>();
       for (std::size_t n = 0; n < direction.size(); ++n) {
         shifted.data<double>()[n] += step * direction[n];
       }
@@ -121,12 +123,14 @@ void check_jvp(DerivativeCase& test, const std::vector<Var>& grads, CaseLog& log
     sides_of_ys.push_back(executable(feeds).tensors());
   }
   for (std::size_t i = 0; i < got.size(); ++i) {
-    const std::vector<double> low = sides_of_ys[0][i].to_vector<double>(), high = sides_of_ys[1][i].to_vector<double>();
+    const std::vector<double> low = sides_of_ys[0][i].to_vector<double>(),
+                              high = sides_of_ys[1][i].to_vector<double>();
     std::vector<double> slope(low.size());
     for (std::size_t n = 0; n < slope.size(); ++n) {
       slope[n] = (high[n] - low[n]) / (2 * kStep);
     }
-    expect_close(got[i], Tensor::of<double>(got[i].shape(), slope), kTolerance, "jvp, output " + std::to_string(i));
+    expect_close(got[i], Tensor::of<double>(got[i].shape(), slope), kTolerance,
+                 "jvp, output " + std::to_string(i));
   }
   log.ran("jvp against finite differences");
 }
@@ -134,8 +138,9 @@ void check_jvp(DerivativeCase& test, const std::vector<Var>& grads, CaseLog& log
 void check_second_order(DerivativeCase& test, const std::vector<Var>& grads, CaseLog& log) {
   std::vector<Var> directions;
   for (std::size_t i = 0; i < test.xs.size(); ++i) {
-    directions.push_back(test.sample.add_input(
-        "direction" + std::to_string(i), random_like(test.sample.values()[test.xs[i]].shape(), 53 + i)));
+    directions.push_back(
+        test.sample.add_input("direction" + std::to_string(i),
+                              random_like(test.sample.values()[test.xs[i]].shape(), 53 + i)));
   }
   const Var target = weighted_sum(grads, directions);
   // With respect to the inputs and to the output gradients, in which a vjp is linear.
@@ -174,7 +179,8 @@ void check_refuses_gradient(const OpDef& def, const Sample& sample, CaseLog& log
   log.refused("derivatives", def.name, def.no_gradient);
   DerivativeCase test(sample);
   for (Var x : test.x_vars) {
-    // An integer result cannot be differentiated at all; a float one refuses with the op's own reason.
+    // An integer result cannot be differentiated at all; a float one refuses with the op's own
+    // reason.
     const Var y = test.ys.empty() ? cast(test.sample.outputs()[0], f64) : test.ys[0];
     try {
       grad(y, x);

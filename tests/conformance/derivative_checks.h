@@ -8,8 +8,8 @@ namespace antichain::conformance {
 
 /// Returns whether the op has a derivative at all.
 bool has_derivative(const OpDef& def);
-/// vjp against central differences; jvp against vjp and against central differences; vjp of vjp against central
-/// differences of the vjp.
+/// vjp against central differences; jvp against vjp and against central differences; vjp of vjp
+/// against central differences of the vjp.
 void check_derivatives(const OpDef& def, const Sample& sample, CaseLog& log);
 /// An op without a derivative refuses with its reason.
 void check_refuses_gradient(const OpDef& def, const Sample& sample, CaseLog& log);

@@ -50,17 +50,17 @@ std::vector<Tensor> make_inputs(const Sample& sample, DType dtype) {
 SampleCase::SampleCase(const Sample& sample, DType dtype, Sizes sizes)
     : graph_(new Graph(session_.graph())), values_(make_inputs(sample, dtype)) {
   for (std::size_t i = 0; i < values_.size(); ++i) {
-    inputs_.push_back(
-        graph_->input(input_name(i), values_[i].dtype(),
-                      declared_shape(values_[i], i, sample.inputs[i].fixed_size ? Sizes::constant : sizes)));
+    inputs_.push_back(graph_->input(
+        input_name(i), values_[i].dtype(),
+        declared_shape(values_[i], i, sample.inputs[i].fixed_size ? Sizes::constant : sizes)));
   }
   outputs_ = sample.build(*graph_, inputs_);
 }
 
 Var SampleCase::add_input(const std::string& name, const Tensor& value) {
   values_.push_back(value);
-  const Var input =
-      graph_->input(name, value.dtype(), declared_shape(value, values_.size() - 1, Sizes::constant));
+  const Var input = graph_->input(name, value.dtype(),
+                                  declared_shape(value, values_.size() - 1, Sizes::constant));
   inputs_.push_back(input);
   return input;
 }

@@ -12,7 +12,8 @@ namespace antichain::conformance {
 /// How the inputs are declared to the graph.
 enum class Sizes { constant, symbolic };
 
-/// Returns the values of a sample's inputs; the same for the same sample, whatever the element type.
+/// Returns the values of a sample's inputs; the same for the same sample, whatever the element
+/// type.
 std::vector<Tensor> make_inputs(const Sample& sample, DType dtype);
 
 /// A sample built in a graph of its own, in a session of its own.

@@ -25,8 +25,8 @@ std::vector<Tensor> run_with(SampleCase& sample, const KernelTable& kernels) {
   return executable(sample.feeds()).tensors();
 }
 
-void expect_all_close(const std::vector<Tensor>& got, const std::vector<Tensor>& want, double tolerance,
-                      const std::string& what) {
+void expect_all_close(const std::vector<Tensor>& got, const std::vector<Tensor>& want,
+                      double tolerance, const std::string& what) {
   ASSERT_EQ(got.size(), want.size()) << what;
   for (std::size_t i = 0; i < got.size(); ++i) {
     expect_close(got[i], want[i], tolerance, what + ", output " + std::to_string(i));
@@ -54,7 +54,8 @@ void check_kernels(const OpDef& def, const Sample& sample, DType dtype, CaseLog&
       continue;
     }
     if (const Support support = kernel.supports(use); !support.yes) {
-      log.refused("kernel " + kernel.name, def.name + ":" + std::string(name(dtype)), support.reason);
+      log.refused("kernel " + kernel.name, def.name + ":" + std::string(name(dtype)),
+                  support.reason);
       continue;
     }
     KernelTable only;
@@ -85,7 +86,8 @@ void check_dtype(const OpDef&, const Sample& sample, DType dtype, CaseLog& log) 
   for (std::size_t i = 0; i < got.size(); ++i) {
     // Integers wrap where the narrow type ends, so compare in the narrow type.
     const Tensor expected = is_float(got[i].dtype()) ? want[i] : want[i].cast(got[i].dtype());
-    expect_close(got[i], expected, kRoundings * epsilon_of(got[i].dtype()), std::string(name(dtype)));
+    expect_close(got[i], expected, kRoundings * epsilon_of(got[i].dtype()),
+                 std::string(name(dtype)));
   }
   log.ran("dtype against the widest");
 }
@@ -99,9 +101,8 @@ void check_symbolic(const OpDef& def, const Sample& sample, DType dtype, CaseLog
 
 void check_decomposition(const OpDef& def, const Sample& sample, DType dtype, CaseLog& log) {
   SampleCase direct(sample, dtype), apart(sample, dtype);
-  Cloner cloner(apart.graph(), apart.graph(), [&def](Op op) {
-    return &op.def() == &def ? def.decompose(op) : op.outputs();
-  });
+  Cloner cloner(apart.graph(), apart.graph(),
+                [&def](Op op) { return &op.def() == &def ? def.decompose(op) : op.outputs(); });
   for (Op op : schedule(apart.graph(), apart.outputs())) {
     cloner.copy(op);
   }
@@ -120,7 +121,8 @@ void check_decomposition(const OpDef& def, const Sample& sample, DType dtype, Ca
 void check_rewrite(const OpDef& def, const Rewrite& rewrite, DType dtype, CaseLog& log) {
   SampleCase sample(rewrite.example, dtype);
   const Op use = sample.outputs().at(0).producer();
-  ASSERT_EQ(&use.def(), &def) << "the example of '" << rewrite.name << "' does not end in " << def.name;
+  ASSERT_EQ(&use.def(), &def) << "the example of '" << rewrite.name << "' does not end in "
+                              << def.name;
   const auto replaced = rewrite.apply(use);
   ASSERT_TRUE(replaced.has_value()) << "'" << rewrite.name << "' does not fire on its example";
   const std::vector<Tensor> want = sample.evaluate(sample.outputs(), false);

@@ -1,0 +1,143 @@
+// Holds every engine of a session to its guarantee, and shows that the checks catch an engine that
+// breaks it.
+#include <gtest/gtest-spi.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "antichain/autodiff/walk.h"
+#include "antichain/engines/backprop/backprop_engine.h"
+#include "antichain/engines/forward/forward_engine.h"
+#include "antichain/ops/creation.h"
+#include "antichain/ops/elementwise.h"
+#include "antichain/ops/random.h"
+#include "antichain/ops/reduce.h"
+#include "antichain/session/session.h"
+#include "tests/conformance/engine_checks.h"
+
+namespace antichain::conformance {
+namespace {
+
+// An engine made of a function, for engines that exist only here.
+class TestEngine final : public GradientEngine {
+ public:
+  using Rule = std::function<std::vector<Var>(VjpContext&)>;
+  TestEngine(std::string name, Guarantee guarantee, Rule rule)
+      : name_(std::move(name)), guarantee_(guarantee), rule_(std::move(rule)) {}
+  std::string_view name() const override { return name_; }
+  std::string_view summary() const override { return "for tests"; }
+  Guarantee guarantee() const override { return guarantee_; }
+  Support supports(Op) const override { return {}; }
+  std::vector<Var> differentiate(VjpContext& context) const override { return rule_(context); }
+
+ private:
+  std::string name_;
+  Guarantee guarantee_;
+  Rule rule_;
+};
+
+std::vector<Var> scaled(std::vector<Var> grads, double factor) {
+  for (Var& grad : grads) {
+    grad = grad.valid() ? grad * factor : grad;
+  }
+  return grads;
+}
+
+// Right up to a factor that comes closer to 1 with every cycle.
+std::unique_ptr<GradientEngine> make_halving(int cycles) {
+  return std::make_unique<TestEngine>(
+      "halving", Guarantee::iterative, [cycles](VjpContext& context) {
+        return scaled(context.op().def().vjp(context), 1 - std::pow(0.5, cycles));
+      });
+}
+
+// The slope along random directions, spread back over them (Baydin et al. 2022): unbiased, for
+// normal directions.
+std::unique_ptr<GradientEngine> make_random_directions(int copies, double bias) {
+  const auto rule = [copies, bias](VjpContext& context) {
+    const Op op = context.op();
+    std::vector<Var> total(static_cast<std::size_t>(op.num_inputs()));
+    for (int copy = 0; copy < copies; ++copy) {
+      std::vector<Var> directions(total.size());
+      for (std::size_t i = 0; i < total.size(); ++i) {
+        if (context.needs(static_cast<int>(i))) {
+          directions[i] =
+              random_normal(context.graph(), f64, op.input(static_cast<int>(i)).shape());
+        }
+      }
+      const std::vector<Var> moved = op_jvp(op, directions);
+      Var slope = scalar(context.graph(), f64, bias);
+      for (int i = 0; i < op.num_outputs(); ++i) {
+        if (context.has_grad(i) && moved[static_cast<std::size_t>(i)].valid()) {
+          slope = slope + sum(context.grad(i) * moved[static_cast<std::size_t>(i)]);
+        }
+      }
+      for (std::size_t i = 0; i < total.size(); ++i) {
+        if (directions[i].valid()) {
+          const Var part = slope * directions[i] / copies + bias;
+          total[i] = total[i].valid() ? total[i] + part : part;
+        }
+      }
+    }
+    return total;
+  };
+  return std::make_unique<TestEngine>("random directions", Guarantee::unbiased, rule);
+}
+
+// Counts the failures that a check reports, without failing.
+int failures_of(const std::function<void(CaseLog&)>& check) {
+  testing::TestPartResultArray results;
+  const testing::ScopedFakeTestPartResultReporter catcher(
+      testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &results);
+  CaseLog unused;
+  check(unused);
+  return results.size();
+}
+
+class PrintLog : public testing::Environment {
+ public:
+  void TearDown() override { log.print(); }
+  CaseLog log;
+};
+PrintLog* const shared_log =
+    static_cast<PrintLog*>(testing::AddGlobalTestEnvironment(new PrintLog));  // GoogleTest owns it
+
+TEST(EngineConformance, EveryEngineOfASessionIsCovered) {
+  // A new engine must be added to the tests below: this list is what they cover.
+  const Session session;
+  for (const auto& engine : session.engines().all()) {
+    const std::string name(engine->name());
+    EXPECT_TRUE(name == "backprop" || name == "forward") << name << " has no conformance test";
+    EXPECT_FALSE(engine->summary().empty());
+  }
+}
+
+TEST(EngineConformance, BackpropIsExact) {
+  check_exact([](int) { return make_backprop_engine(); }, shared_log->log);
+}
+
+TEST(EngineConformance, ForwardIsExact) {
+  check_exact([](int) { return make_forward_engine(); }, shared_log->log);
+}
+
+TEST(EngineConformance, IterativeCheckAcceptsAndCatches) {
+  check_iterative(make_halving, 30, 1e-6, shared_log->log);
+  // Five cycles are not enough for 1e-6.
+  EXPECT_GT(failures_of([](CaseLog& log) { check_iterative(make_halving, 5, 1e-6, log); }), 0);
+}
+
+TEST(EngineConformance, UnbiasedCheckAcceptsAndCatches) {
+  constexpr int kRuns = 600;
+  check_unbiased([](int copies) { return make_random_directions(copies, 0); }, kRuns,
+                 shared_log->log);
+  const auto biased = [](int copies) { return make_random_directions(copies, 2); };
+  EXPECT_GT(failures_of([&](CaseLog& log) { check_unbiased(biased, kRuns, log); }), 0);
+}
+
+TEST(EngineConformance, ExactCheckCatches) {
+  EXPECT_EQ(failures_of([](CaseLog& log) { check_exact(make_halving, log); }),
+            static_cast<int>(engine_models().size()));
+}
+
+}  // namespace
+}  // namespace antichain::conformance
