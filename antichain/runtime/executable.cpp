@@ -22,9 +22,9 @@ void check_fits(const std::string& name, const Tensor& value, const VarType& typ
 }  // namespace
 
 Executable::Executable(std::unique_ptr<Graph> graph, std::span<const Var> results,
-                       std::span<const Op> effects, const KernelTable& kernels,
-                       const Logger& logger, StateStore& states)
-    : graph_(std::move(graph)), states_(&states) {
+                       std::span<const Op> effects, const Backend& backend,
+                       const KernelTable& kernels, const Logger& logger, StateStore& states)
+    : graph_(std::move(graph)), backend_(&backend), states_(&states) {
   std::unordered_set<OpId> used;
   for (Op op : schedule(*graph_, results, effects)) {
     used.insert(op.id());
@@ -54,7 +54,7 @@ std::vector<Tensor> Executable::bind(const Feeds& feeds, DimEnv& env) const {
     }
     require(fed->second.defined(), "input '{}' is fed with nothing", name);
     check_fits(name, fed->second, inputs_[i].type());
-    arguments.push_back(fed->second);
+    arguments.push_back(backend_->to_device(fed->second));
     for (int axis = 0; axis < inputs_[i].rank(); ++axis) {
       const Dim dim = inputs_[i].dim(axis);
       const std::int64_t size = fed->second.shape()[static_cast<std::size_t>(axis)];
@@ -83,7 +83,7 @@ std::vector<Tensor> Executable::bind(const Feeds& feeds, DimEnv& env) const {
 }
 
 Results Executable::operator()(const Feeds& feeds) const {
-  RunState state{.env = {}, .states = states_, .print_line = print_line_};
+  RunState state{.backend = backend_, .env = {}, .states = states_, .print_line = print_line_};
   const std::vector<Tensor> arguments = bind(feeds, state.env);
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     for (int axis = 0; arguments[i].defined() && axis < inputs_[i].rank(); ++axis) {
@@ -96,7 +96,11 @@ Results Executable::operator()(const Feeds& feeds) const {
                           size);
     }
   }
-  return Results(program_->run(arguments, state));
+  std::vector<Tensor> results = program_->run(arguments, state);
+  for (Tensor& result : results) {
+    result = backend_->to_host(result);
+  }
+  return Results(std::move(results));
 }
 
 }  // namespace antichain

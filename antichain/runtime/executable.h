@@ -33,11 +33,11 @@ class Results {
 
 class Executable {
  public:
-  /// Compiles; owns the graph from then on. State lives in `states`, which must outlive the
-  /// executable.
+  /// Compiles for `kernels`, usually those of the backend; owns the graph from then on. Backend and
+  /// states must outlive the executable.
   Executable(std::unique_ptr<Graph> graph, std::span<const Var> results,
-             std::span<const Op> effects, const KernelTable& kernels, const Logger& logger,
-             StateStore& states);
+             std::span<const Op> effects, const Backend& backend, const KernelTable& kernels,
+             const Logger& logger, StateStore& states);
 
   /// Runs once. Throws one clear sentence on unknown or missing inputs and on values that do not
   /// fit. Runs that do not write state may happen at the same time on several threads.
@@ -57,6 +57,7 @@ class Executable {
   std::vector<Var> inputs_;
   std::vector<bool> input_used_;
   std::unique_ptr<Program> program_;
+  const Backend* backend_;
   StateStore* states_;
   std::function<void(std::string_view)> print_line_;
 };

@@ -36,6 +36,16 @@ void bind_own_symbols(Op op, std::span<const Tensor> outputs, const std::vector<
   }
 }
 
+// A packed value where the kernel wants it. On the CPU this is the value itself, unless it is a
+// view.
+Tensor placed(const Tensor& value, bool on_host, const Backend& backend) {
+  if (!value.is_contiguous()) {
+    const Tensor packed = backend.to_host(value).contiguous();
+    return on_host ? packed : backend.to_device(packed);
+  }
+  return on_host ? backend.to_host(value) : backend.to_device(value);
+}
+
 void check_constraints(Op op, const std::string& where, const DimEnv& env) {
   for (const DimConstraint& constraint : op.graph().constraints(op)) {
     const std::int64_t left = constraint.left.evaluate(env), right = constraint.right.evaluate(env);
@@ -73,6 +83,7 @@ Program::Slot Program::slot_of(Var value) {
 Program::Step Program::make_step(Graph& graph, Op op, const KernelTable& kernels,
                                  const Logger& logger) {
   Step step{.op = op, .where = op.describe(), .kernel = kernels.choose(op, logger)};
+  step.on_host = step.kernel.name == kReferenceKernel;
   for (Var input : op.inputs()) {
     step.inputs.push_back(slot_of(input));
   }
@@ -128,15 +139,18 @@ void Program::run_step(const Step& step, std::vector<Tensor>& values, RunState& 
   check_constraints(step.op, step.where, state.env);
   std::vector<Tensor> inputs, outputs(step.outputs.size());
   inputs.reserve(step.inputs.size());
+  const Backend& backend = *state.backend;
   for (Slot slot : step.inputs) {
-    inputs.push_back(values[slot].contiguous());
+    inputs.push_back(placed(values[slot], step.on_host, backend));
   }
   if (!step.op.def().shape_from_data) {
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const Var output = step.op.output(static_cast<int>(i));
       // Region ops keep only what is read; others compute all of their outputs.
       if (step.wanted[i] || step.regions.empty()) {
-        outputs[i] = Tensor::empty(output.dtype(), evaluate(output.shape(), state.env));
+        const Shape shape = evaluate(output.shape(), state.env);
+        outputs[i] = step.on_host ? Tensor::empty(output.dtype(), shape)
+                                  : backend.allocate(output.dtype(), shape);
       }
     }
   }

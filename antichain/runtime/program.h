@@ -9,12 +9,14 @@
 
 #include "antichain/graph/graph.h"
 #include "antichain/graph/kernel_context.h"
+#include "antichain/runtime/backend.h"
 #include "antichain/runtime/kernel_table.h"
 
 namespace antichain {
 
 /// What the steps of one run share.
 struct RunState {
+  const Backend* backend = nullptr;
   DimEnv env;
   StateStore* states = nullptr;
   std::function<void(std::string_view line)> print_line;
@@ -39,9 +41,10 @@ class Program {
     Op op;
     std::string where;
     Kernel kernel;
+    bool on_host = false;  // the kernel wants host memory
     std::vector<Slot> inputs, outputs;
-    std::vector<std::uint8_t> wanted;        // per output: somebody reads it
-    std::vector<Slot> last_used;             // values that nobody needs after this step
+    std::vector<std::uint8_t> wanted;  // per output: somebody reads it
+    std::vector<Slot> last_used;       // values that nobody needs after this step
     std::vector<Program> regions;
   };
 

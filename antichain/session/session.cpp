@@ -1,6 +1,6 @@
 #include "antichain/session/session.h"
 
-#include "antichain/backends/cpu/cpu_kernels.h"
+#include "antichain/backends/cpu/cpu_backend.h"
 #include "antichain/engines/backprop/backprop_engine.h"
 #include "antichain/engines/forward/forward_engine.h"
 #include "antichain/graph/traversal.h"
@@ -22,18 +22,24 @@ void count_runs(GraphCopy& copy) {
   }
 }
 
+std::unique_ptr<Backend> make_backend(Device device) {
+  require<DeviceError>(device.kind == DeviceKind::cpu,
+                       "device '{}' is not available: this build has the CPU backend only",
+                       to_string(device));
+  return make_cpu_backend();
+}
+
 }  // namespace
 
 Session::Session(SessionOptions options)
+    : Session(make_backend(parse_device(options.device)), options) {}
+
+Session::Session(std::unique_ptr<Backend> backend, SessionOptions options)
     : options_(std::move(options)),
-      device_(parse_device(options_.device)),
-      engines_(std::make_shared<EngineSet>()) {
-  require<DeviceError>(device_.kind == DeviceKind::cpu,
-                       "device '{}' is not available: this build has the CPU backend only",
-                       options_.device);
+      engines_(std::make_shared<EngineSet>()),
+      backend_(std::move(backend)) {
   engines_->add(make_backprop_engine());
   engines_->add(make_forward_engine());
-  cpu::register_kernels(kernels_);
   states_.set(kRandomState, Tensor::of<std::int64_t>({2}, {options_.seed, 0}));
 }
 
@@ -55,7 +61,8 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
   }
   GraphCopy copy = simplify(graph, outputs, effects, {.rewrites = options.simplify});
   count_runs(copy);
-  return Executable(std::move(copy.graph), copy.values, copy.ops, kernels_, logger(), states_);
+  return Executable(std::move(copy.graph), copy.values, copy.ops, *backend_, backend_->kernels(),
+                    logger(), states_);
 }
 
 void Session::initialise_states(Graph& graph, const std::vector<Var>& roots) {
@@ -79,7 +86,8 @@ void Session::initialise_states(Graph& graph, const std::vector<Var>& roots) {
       initialise_states(graph, {state.initial});
       return simplify(graph, std::vector<Var>{state.initial}, {});
     }();
-    const Executable evaluate(std::move(copy.graph), copy.values, {}, kernels_, logger(), states_);
+    const Executable evaluate(std::move(copy.graph), copy.values, {}, *backend_,
+                              backend_->kernels(), logger(), states_);
     states_.set(name, evaluate({})[0].clone());
   }
 }

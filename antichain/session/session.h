@@ -11,8 +11,8 @@
 #include "antichain/base/logger.h"
 #include "antichain/graph/graph.h"
 #include "antichain/graph/state_store.h"
+#include "antichain/runtime/backend.h"
 #include "antichain/runtime/executable.h"
-#include "antichain/runtime/kernel_table.h"
 
 namespace antichain {
 
@@ -31,6 +31,8 @@ class Session {
  public:
   /// Throws DeviceError when this build or machine has no such device.
   explicit Session(SessionOptions options = {});
+  /// Runs on a backend of the caller's own; `options.device` is not looked at.
+  explicit Session(std::unique_ptr<Backend> backend, SessionOptions options = {});
 
   /// Makes a graph whose regions may name this session's engines.
   Graph graph() const { return Graph(engines_); }
@@ -39,17 +41,15 @@ class Session {
 
   StateStore& states() { return states_; }
   const EngineSet& engines() const { return *engines_; }
-  const KernelTable& kernels() const { return kernels_; }
+  const Backend& backend() const { return *backend_; }
   const Logger& logger() const { return options_.logger; }
-  Device device() const { return device_; }
 
  private:
   void initialise_states(Graph& graph, const std::vector<Var>& roots);
 
   SessionOptions options_;
-  Device device_;
   std::shared_ptr<EngineSet> engines_;
-  KernelTable kernels_;
+  std::unique_ptr<Backend> backend_;
   StateStore states_;
 };
 

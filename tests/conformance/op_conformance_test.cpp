@@ -36,6 +36,7 @@ TEST_P(OpConformance, Holds) {
       SCOPED_TRACE(std::string(name(dtype)));
       check_kernels(def, sample, dtype, log);
       check_dtype(def, sample, dtype, log);
+      check_remote_memory(def, sample, dtype, log);
       check_symbolic(def, sample, dtype, log);
       if (def.decompose) {
         check_decomposition(def, sample, dtype, log);

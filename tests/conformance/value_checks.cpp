@@ -7,6 +7,7 @@
 #include "antichain/graph/traversal.h"
 #include "antichain/passes/simplify.h"
 #include "tests/conformance/compare.h"
+#include "tests/conformance/remote_backend.h"
 #include "tests/conformance/sample_case.h"
 
 namespace antichain::conformance {
@@ -19,8 +20,8 @@ constexpr double kRoundings = 16;
 std::vector<Tensor> run_with(SampleCase& sample, const KernelTable& kernels) {
   GraphCopy copy = simplify(sample.graph(), sample.outputs(), {}, {.rewrites = false});
   sample.session().compile(sample.outputs());  // gives states their initial values
-  Executable executable(std::move(copy.graph), copy.values, {}, kernels, sample.session().logger(),
-                        sample.session().states());
+  Executable executable(std::move(copy.graph), copy.values, {}, sample.session().backend(), kernels,
+                        sample.session().logger(), sample.session().states());
   executable.set_print_line([](std::string_view) {});
   return executable(sample.feeds()).tensors();
 }
@@ -47,7 +48,7 @@ Op find_use(SampleCase& sample, const OpDef& def) {
 void check_kernels(const OpDef& def, const Sample& sample, DType dtype, CaseLog& log) {
   SampleCase reference(sample, dtype);
   const std::vector<Tensor> want = run_with(reference, KernelTable());
-  for (const Kernel& kernel : reference.session().kernels().candidates(def)) {
+  for (const Kernel& kernel : reference.session().backend().kernels().candidates(def)) {
     SampleCase tried(sample, dtype);
     const Op use = find_use(tried, def);
     if (!use.valid()) {
@@ -64,6 +65,16 @@ void check_kernels(const OpDef& def, const Sample& sample, DType dtype, CaseLog&
                      "kernel " + kernel.name + " of " + def.name);
     log.ran("kernel against reference");
   }
+}
+
+void check_remote_memory(const OpDef& def, const Sample& sample, DType dtype, CaseLog& log) {
+  SampleCase local(sample, dtype), other(sample, dtype);
+  Session remote(make_remote_backend());
+  Executable executable = remote.compile(other.outputs());
+  executable.set_print_line([](std::string_view) {});
+  expect_all_close(executable(other.feeds()).tensors(), local.evaluate(local.outputs()),
+                   kRoundings * epsilon_of(dtype), def.name + " in remote memory");
+  log.ran("memory of another device");
 }
 
 void check_dtype(const OpDef&, const Sample& sample, DType dtype, CaseLog& log) {

@@ -8,6 +8,8 @@ namespace antichain::conformance {
 
 /// Every kernel of every backend against the reference.
 void check_kernels(const OpDef& def, const Sample& sample, DType dtype, CaseLog& log);
+/// The sample on a backend with memory of its own against the reference.
+void check_remote_memory(const OpDef& def, const Sample& sample, DType dtype, CaseLog& log);
 /// The reference in one element type against the reference in the widest of its kind, on the same
 /// inputs.
 void check_dtype(const OpDef& def, const Sample& sample, DType dtype, CaseLog& log);

@@ -1,0 +1,29 @@
+#include "antichain/backends/cpu/cpu_backend.h"
+
+#include "antichain/backends/cpu/blas_matmul.h"
+
+namespace antichain {
+
+namespace {
+
+class CpuBackend final : public Backend {
+ public:
+  CpuBackend() { cpu::register_blas_matmul(kernels_); }
+
+  std::string_view name() const override { return "cpu"; }
+  Device device() const override { return {}; }
+  Tensor allocate(DType dtype, const Shape& shape) const override {
+    return Tensor::empty(dtype, shape);
+  }
+  Tensor to_device(const Tensor& tensor) const override { return to_host(tensor); }
+  Tensor to_host(const Tensor& tensor) const override {
+    tensor.require_host();
+    return tensor;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cpu_backend() { return std::make_unique<CpuBackend>(); }
+
+}  // namespace antichain

@@ -1,0 +1,33 @@
+// Backend: a device's memory and its kernels.
+//
+// A backend of another device than the CPU need not have every kernel: an op without one runs by
+// its reference on host copies of its inputs, which is slow, correct and logged.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "antichain/runtime/kernel_table.h"
+#include "antichain/tensor/tensor.h"
+
+namespace antichain {
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::string_view name() const = 0;
+  virtual Device device() const = 0;
+  /// Allocates without initialising; throws DeviceError naming the size when there is no room.
+  virtual Tensor allocate(DType dtype, const Shape& shape) const = 0;
+  /// Returns the values in this device's memory: the tensor itself when it is there already.
+  virtual Tensor to_device(const Tensor& tensor) const = 0;
+  /// Returns the values in host memory: the tensor itself when it is there already.
+  virtual Tensor to_host(const Tensor& tensor) const = 0;
+
+  const KernelTable& kernels() const { return kernels_; }
+
+ protected:
+  KernelTable kernels_;
+};
+
+}  // namespace antichain

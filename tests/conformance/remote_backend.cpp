@@ -1,0 +1,60 @@
+#include "tests/conformance/remote_backend.h"
+
+#include <cstring>
+
+#include "antichain/ops/catalogue.h"
+
+namespace antichain::conformance {
+
+namespace {
+
+class RemoteBackend final : public Backend {
+ public:
+  RemoteBackend() {
+    kernels_.add(
+        find_op("negate"),
+        {"remote negate",
+         [](Op op) { return op.output().dtype() == f32 ? Support{} : Support::no("f32 only"); },
+         [](KernelContext& context) {
+           const float* in = context.in(0).data<float>();
+           float* out = context.out().data<float>();
+           for (std::int64_t i = 0; i < context.out().numel(); ++i) {
+             out[i] = -in[i];
+           }
+         }});
+  }
+
+  std::string_view name() const override { return "remote"; }
+  Device device() const override { return {DeviceKind::cuda, 0}; }
+
+  // Host memory that says it is elsewhere: every function of the host that looks at values refuses
+  // it.
+  Tensor allocate(DType dtype, const Shape& shape) const override {
+    const std::shared_ptr<Buffer> memory = Tensor::empty(dtype, shape).buffer();
+    return Tensor(dtype, shape, contiguous_strides(shape), 0,
+                  std::make_shared<Buffer>(memory->data(), memory->bytes(), device(), [memory] {}));
+  }
+  Tensor to_device(const Tensor& tensor) const override {
+    return tensor.device() == device() ? tensor
+                                       : copied(tensor, allocate(tensor.dtype(), tensor.shape()));
+  }
+  Tensor to_host(const Tensor& tensor) const override {
+    return tensor.device() == Device{}
+               ? tensor
+               : copied(tensor, Tensor::empty(tensor.dtype(), tensor.shape()));
+  }
+
+ private:
+  static Tensor copied(const Tensor& from, const Tensor& to) {
+    if (from.bytes() > 0) {
+      std::memcpy(to.raw(), from.raw(), from.bytes());
+    }
+    return to;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_remote_backend() { return std::make_unique<RemoteBackend>(); }
+
+}  // namespace antichain::conformance
