@@ -162,7 +162,11 @@ const OpDef& pow_def() {
                                          // the exponent, and 0 * log(0) must not be NaN.
                                          const Var positive = greater(x[0], 0);
                                          const Var safe = select(positive, x[0], ones_like(x[0]));
-                                         return {x[1] * pow(x[0], x[1] - 1), y * log(safe)};
+                                         // The slope of a ** 0 is 0 also at a = 0, not 0 / 0.
+                                         const Var pole =
+                                             logical_and(equal(x[0], 0), equal(x[1], 0));
+                                         const Var less_one = select(pole, 0, x[1] - 1);
+                                         return {x[1] * pow(x[0], less_one), y * log(safe)};
                                        },
                                        .rewrites = {neutral(pow_def, "x ** 1 -> x", 1, false)}});
   return def;

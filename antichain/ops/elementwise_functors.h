@@ -59,9 +59,14 @@ struct FloorDivide {
         return Subtract()(T(0), a);
       }
       return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
-    } else {
-      using std::floor;
-      return floor(a / b);
+    } else {  // not floor(a / b), where 5 / 0.1 is rounded up to 50; fmod is exact
+      using std::fmod, std::rint;
+      if (b == T(0)) {
+        return a / b;
+      }
+      const T rest = fmod(a, b);
+      const T towards_zero = (a - rest) / b;
+      return rint(rest != T(0) && (rest < T(0)) != (b < T(0)) ? towards_zero - T(1) : towards_zero);
     }
   }
 };
@@ -71,8 +76,9 @@ struct Modulo {
     if constexpr (std::is_integral_v<T>) {
       return b == 0 ? 0 : Subtract()(a, Multiply()(FloorDivide()(a, b), b));
     } else {
-      using std::floor;
-      return a - floor(a / b) * b;
+      using std::fmod;
+      const T rest = fmod(a, b);
+      return rest != T(0) && (rest < T(0)) != (b < T(0)) ? rest + b : rest;
     }
   }
 };

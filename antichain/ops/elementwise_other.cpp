@@ -156,8 +156,12 @@ const OpDef& clip_def() {
       .vjp = clip_vjp,
       .decompose =
           [](Op op) {
-            return std::vector<Var>{minimum(maximum(op.input(0), op.attrs().get<double>("low")),
-                                            op.attrs().get<double>("high"))};
+            // Not by minimum and maximum, which halve the gradient at a bound.
+            const Var x = op.input(0);
+            const double low = op.attrs().get<double>("low"), high = op.attrs().get<double>("high");
+            return std::vector<Var>{
+                select(less(x, low), full(x.graph(), x.dtype(), x.shape(), low),
+                       select(greater(x, high), full(x.graph(), x.dtype(), x.shape(), high), x))};
           },
       .reference =
           [](KernelContext& context) {

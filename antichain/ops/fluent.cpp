@@ -7,23 +7,29 @@
 
 namespace antichain {
 
-Var Var::reshape(const Dims& shape) const { return antichain::reshape(*this, shape); }
-Var Var::transpose(const Axes& permutation) const {
-  return antichain::transpose(*this, permutation);
+Var Var::reshape(const Dims& shape, Place place) const {
+  return antichain::reshape({*this, place}, shape);
 }
-Var Var::cast(DType dtype) const { return antichain::cast(*this, dtype); }
-Var Var::sum(const Axes& axes, bool keep_dims) const {
-  return antichain::sum(*this, axes, keep_dims);
+Var Var::transpose(const Axes& permutation, Place place) const {
+  return antichain::transpose({*this, place}, permutation);
 }
-Var Var::mean(const Axes& axes, bool keep_dims) const {
-  return antichain::mean(*this, axes, keep_dims);
+Var Var::cast(DType dtype, Place place) const { return antichain::cast({*this, place}, dtype); }
+Var Var::sum(const Axes& axes, bool keep_dims, Place place) const {
+  return antichain::sum(Operand(*this, place), axes, keep_dims);
 }
-Var Var::max(const Axes& axes, bool keep_dims) const {
-  return antichain::max(*this, axes, keep_dims);
+Var Var::sum(std::int64_t axis, Place place) const { return sum(Axes{axis}, false, place); }
+Var Var::mean(const Axes& axes, bool keep_dims, Place place) const {
+  return antichain::mean(Operand(*this, place), axes, keep_dims);
 }
-Var Var::min(const Axes& axes, bool keep_dims) const {
-  return antichain::min(*this, axes, keep_dims);
+Var Var::mean(std::int64_t axis, Place place) const { return mean(Axes{axis}, false, place); }
+Var Var::max(const Axes& axes, bool keep_dims, Place place) const {
+  return antichain::max(Operand(*this, place), axes, keep_dims);
 }
-Var Var::shape_of() const { return antichain::shape_of(*this); }
+Var Var::max(std::int64_t axis, Place place) const { return max(Axes{axis}, false, place); }
+Var Var::min(const Axes& axes, bool keep_dims, Place place) const {
+  return antichain::min(Operand(*this, place), axes, keep_dims);
+}
+Var Var::min(std::int64_t axis, Place place) const { return min(Axes{axis}, false, place); }
+Var Var::shape_of(Place place) const { return antichain::shape_of({*this, place}); }
 
 }  // namespace antichain

@@ -1,0 +1,14 @@
+"""All cases."""
+import torch
+
+from . import elementwise, indexing, layers, models, moving, reductions
+from .book import Book
+
+
+def all_cases():
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    book = Book()
+    for part in (elementwise, reductions, moving, indexing, layers, models):
+        part.add_cases(book)
+    return book

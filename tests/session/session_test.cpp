@@ -1,0 +1,151 @@
+#include "antichain/session/session.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "antichain/autodiff/grad.h"
+#include "antichain/ops/control_flow.h"
+#include "antichain/ops/elementwise.h"
+#include "antichain/ops/matmul.h"
+#include "antichain/ops/random.h"
+#include "antichain/ops/reduce.h"
+#include "antichain/ops/state_ops.h"
+#include "tests/tensor/expect_error.h"
+
+namespace antichain {
+namespace {
+
+TEST(Session, StatesAreSharedByNameAcrossGraphs) {
+  Session session;
+  Graph train = session.graph(), evaluate = session.graph();
+  parameter("w", full(train, f32, {2}, 3));
+  session.compile({}, {.updates = {add_update(train, "w", full(train, f32, {2}, 1))}})({});
+  // The second graph finds the value; its own initial value is not used.
+  const Var w = parameter("w", zeros(evaluate, f32, {2}));
+  EXPECT_EQ(session.compile({w})({})[0].to_vector<float>(), (std::vector<float>{4, 4}));
+}
+
+TEST(Session, StatesOfAnotherShapeAreRefused) {
+  Session session;
+  session.states().set("w", Tensor::zeros(f64, {3}));
+  Graph graph = session.graph();
+  const Var w = parameter("w", zeros(graph, f32, {2}));
+  expect_error<InvalidArgument>(
+      "state 'w' has a value of f64[3] in this session, the graph declares f32[2]",
+      [&] { session.compile({w}); });
+}
+
+TEST(Session, InitialValuesMayReadOtherStates) {
+  Session session;
+  Graph graph = session.graph();
+  const Var a = parameter("a", full(graph, f32, {2}, 5));
+  const Var b = buffer("b", a * 2);
+  EXPECT_EQ(session.compile({b})({})[0].to_vector<float>(), (std::vector<float>{10, 10}));
+}
+
+TEST(Session, SeedDecidesRandomNumbersAndRunsDiffer) {
+  const auto draw = [](std::int64_t seed) {
+    Session session({.seed = seed});
+    Graph graph = session.graph();
+    const Executable run = session.compile({random_uniform(graph, f32, {8})});
+    return std::vector<Tensor>{run({})[0], run({})[0]};
+  };
+  const auto first = draw(1), again = draw(1), other = draw(2);
+  EXPECT_TRUE(bit_equal(first[0], again[0]));
+  EXPECT_TRUE(bit_equal(first[1], again[1]));
+  EXPECT_FALSE(bit_equal(first[0], first[1]));
+  EXPECT_FALSE(bit_equal(first[0], other[0]));
+}
+
+TEST(Session, UnknownDevices) {
+  expect_error<DeviceError>("device 'cuda:0' is not available: this build has the CPU backend only",
+                            [] { Session({.device = "cuda"}); });
+  EXPECT_THROW(Session({.device = "abacus"}), InvalidArgument);
+}
+
+TEST(Session, CompileErrors) {
+  Session session;
+  Graph graph = session.graph(), other = session.graph();
+  const Var x = graph.input("x", f32, {2}), y = other.input("x", f32, {2});
+  expect_error<InvalidArgument>("compile: there is nothing to compute",
+                                [&] { session.compile({}); });
+  expect_error<InvalidArgument>("compile: all values must be of one graph", [&] {
+    session.compile({x, y});
+  });
+  Var inner;
+  chain(x, graph.input("xs", f32, {3, 2}), [&](Var h, Var x_t) { return inner = h + x_t; });
+  EXPECT_THROW(session.compile({inner}), InvalidArgument);
+}
+
+TEST(Engines, UnknownNamesListTheKnownOnes) {
+  Session session;
+  Graph graph = session.graph();
+  const Var x = graph.input("x", f32, {2});
+  const Var y = sum(call(graph, [&] { return Vars{sin(x)}; }, {.engine = "scam"})[0]);
+  expect_error<InvalidArgument>(
+      "there is no gradient engine 'scam'; this session has: backprop, forward",
+      [&] { grad(y, x); });
+}
+
+TEST(Engines, GraphsWithoutEnginesSaySo) {
+  Graph graph;
+  const Var x = graph.input("x", f32, {2});
+  const Var y = sum(call(graph, [&] { return Vars{sin(x)}; }, {.engine = "forward"})[0]);
+  try {
+    grad(y, x);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const InvalidArgument& error) {
+    EXPECT_NE(std::string(error.what()).find("make the graph with session.graph()"),
+              std::string::npos);
+  }
+}
+
+TEST(Engines, RefusalsGiveTheReason) {
+  Session session;
+  Graph graph = session.graph();
+  const Var x = graph.input("x", f32, {1000, 1000});
+  const Var y = sum(call(graph, [&] { return Vars{sin(x)}; }, {.engine = "forward"})[0]);
+  try {
+    grad(y, x);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const NotSupported& error) {
+    EXPECT_NE(std::string(error.what()).find("1000000 elements"), std::string::npos)
+        << error.what();
+  }
+}
+
+// A recurrent chain by `forward` inside a model that is otherwise differentiated by
+// back-propagation.
+TEST(Engines, TwoInOneModel) {
+  const auto gradients = [](const std::string& engine) {
+    Session session;
+    Graph graph = session.graph();
+    const Var xs = graph.input("xs", f64, {"time", 2, 3}), w_in = graph.input("w_in", f64, {3, 2}),
+              w = graph.input("w", f64, {2, 2}), w_out = graph.input("w_out", f64, {2, 1});
+    const Var projected = matmul(xs, w_in);
+    const auto cell = [&](Var h, Var x) { return tanh(matmul(h, w) + x); };
+    const Var last = chain(zeros(graph, f64, {2, 2}), projected, cell, {.engine = engine}).last;
+    const Var loss = sum(square(matmul(last, w_out)));
+    Feeds feeds;
+    for (const auto& [name, shape] : std::map<std::string, Shape>{
+             {"xs", {5, 2, 3}}, {"w_in", {3, 2}}, {"w", {2, 2}}, {"w_out", {2, 1}}}) {
+      std::vector<double> values(static_cast<std::size_t>(numel(shape)));
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        values[i] = std::sin(static_cast<double>(i) + static_cast<double>(name.size()));
+      }
+      feeds[name] = Tensor::of<double>(shape, values);
+    }
+    return session.compile(grad(loss, {xs, w_in, w, w_out}))(feeds).tensors();
+  };
+  const std::vector<Tensor> mixed = gradients("forward"), plain = gradients("backprop");
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    const std::vector<double> a = mixed[i].to_vector<double>(), b = plain[i].to_vector<double>();
+    for (std::size_t n = 0; n < b.size(); ++n) {
+      EXPECT_NEAR(a[n], b[n], 1e-13 * (1 + std::abs(b[n])));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace antichain
