@@ -2,25 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "antichain/graph/graph.h"
-#include "antichain/graph/kernel_context.h"
-#include "antichain/runtime/backend.h"
-#include "antichain/runtime/kernel_table.h"
+#include "antichain/runtime/op_runner.h"
 
 namespace antichain {
-
-/// What the steps of one run share.
-struct RunState {
-  const Backend* backend = nullptr;
-  DimEnv env;
-  StateStore* states = nullptr;
-  std::function<void(std::string_view line)> print_line;
-};
 
 class Program {
  public:
@@ -38,20 +27,16 @@ class Program {
  private:
   using Slot = std::uint32_t;
   struct Step {
-    Op op;
-    std::string where;
-    Kernel kernel;
-    bool on_host = false;  // the kernel wants host memory
-    std::vector<Slot> inputs, outputs;
-    std::vector<std::uint8_t> wanted;  // per output: somebody reads it
-    std::vector<Slot> last_used;       // values that nobody needs after this step
-    std::vector<Program> regions;
+    OpRunner runner;
+    std::vector<Slot> inputs = {}, outputs = {};
+    std::vector<std::uint8_t> wanted = {};  // per output: somebody reads it
+    std::vector<Slot> last_used = {};       // values that nobody needs after this step
   };
 
-  Step make_step(Graph& graph, Op op, const KernelTable& kernels, const Logger& logger);
+  Step make_step(Op op, const KernelTable& kernels, const Logger& logger);
   Slot slot_of(Var value);
   void plan_release();
-  void run_step(const Step& step, std::vector<Tensor>& values, RunState& state) const;
+  static void run_step(const Step& step, std::vector<Tensor>& values, RunState& state);
 
   std::unordered_map<VarId, Slot> slots_;
   std::vector<Slot> params_, results_;

@@ -1,0 +1,114 @@
+#include "antichain/runtime/op_runner.h"
+
+#include <algorithm>
+
+#include "antichain/runtime/program.h"
+
+namespace antichain {
+
+namespace {
+
+void bind_if_own(Dim dim, std::int64_t size, const std::vector<std::uint32_t>& own, DimEnv& env) {
+  if (dim.is_symbol() && std::find(own.begin(), own.end(), dim.symbol()) != own.end()) {
+    env.bind(dim.symbol(), size);
+  }
+}
+
+// Learns the sizes that an op has found out.
+void bind_own_symbols(Op op, std::span<const Tensor> outputs, const std::vector<std::uint32_t>& own,
+                      DimEnv& env) {
+  for (int i = 0; i < op.num_outputs(); ++i) {
+    const Tensor& tensor = outputs[static_cast<std::size_t>(i)];
+    const VarType& type = op.output(i).type();
+    if (!tensor.defined()) {
+      continue;
+    }
+    for (std::size_t axis = 0; axis < type.shape.size(); ++axis) {
+      bind_if_own(type.shape[axis], tensor.shape()[axis], own, env);
+    }
+    if (type.value) {
+      const std::vector<std::int64_t> elements = tensor.to_vector<std::int64_t>();
+      for (std::size_t n = 0; n < type.value->size(); ++n) {
+        bind_if_own((*type.value)[n], elements[n], own, env);
+      }
+    }
+  }
+}
+
+// A packed value where the kernel wants it. On the CPU this is the value itself, unless it is a
+// view.
+Tensor placed(const Tensor& value, bool on_host, const Backend& backend) {
+  if (!value.is_contiguous()) {
+    const Tensor packed = backend.to_host(value).contiguous();
+    return on_host ? packed : backend.to_device(packed);
+  }
+  return on_host ? backend.to_host(value) : backend.to_device(value);
+}
+
+void check_constraints(Op op, const std::string& where, const DimEnv& env) {
+  for (const DimConstraint& constraint : op.graph().constraints(op)) {
+    const std::int64_t left = constraint.left.evaluate(env), right = constraint.right.evaluate(env);
+    require<ShapeError>(left == right, "{}: {} do not match: {} is {}, {} is {}", where,
+                        constraint.what, constraint.left.str(), left, constraint.right.str(),
+                        right);
+  }
+}
+
+}  // namespace
+
+OpRunner::OpRunner(Op op, const KernelTable& kernels, const Logger& logger)
+    : op_(op),
+      where_(op.describe()),
+      kernel_(kernels.choose(op, logger)),
+      on_host_(kernel_.name == kReferenceKernel) {
+  Graph& graph = op.graph();
+  for (RegionId region : op.regions()) {
+    regions_.emplace_back(graph, graph.vars(graph.region(region).params),
+                          graph.vars(graph.region(region).results), std::span<const Op>(), kernels,
+                          logger);
+  }
+}
+
+OpRunner::OpRunner(OpRunner&&) noexcept = default;
+OpRunner::~OpRunner() = default;
+
+std::span<const Program> OpRunner::regions() const { return regions_; }
+
+std::vector<Tensor> OpRunner::run(std::span<const Tensor> inputs,
+                                  std::span<const std::uint8_t> wanted, RunState& state) const {
+  check_constraints(op_, where_, state.env);
+  const Backend& backend = *state.backend;
+  std::vector<Tensor> arguments, outputs(wanted.size());
+  arguments.reserve(inputs.size());
+  for (const Tensor& input : inputs) {
+    arguments.push_back(placed(input, on_host_, backend));
+  }
+  if (!op_.def().shape_from_data) {
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const Var output = op_.output(static_cast<int>(i));
+      // Region ops keep only what is read; others compute all of their outputs.
+      if (wanted[i] || regions_.empty()) {
+        const Shape shape = evaluate(output.shape(), state.env);
+        outputs[i] = on_host_ ? Tensor::empty(output.dtype(), shape)
+                              : backend.allocate(output.dtype(), shape);
+      }
+    }
+  }
+  KernelContext context{.inputs = arguments,
+                        .outputs = outputs,
+                        .attrs = &op_.attrs(),
+                        .env = &state.env,
+                        .states = state.states,
+                        .run_region =
+                            [this, &state](int region, std::span<const Tensor> values) {
+                              return regions_[static_cast<std::size_t>(region)].run(values, state);
+                            },
+                        .print_line = state.print_line,
+                        .wanted = wanted,
+                        .where = where_};
+  kernel_.run(context);
+  bind_own_symbols(op_, outputs, op_.graph().found_sizes(op_), state.env);
+  return outputs;
+}
+
+}  // namespace antichain
