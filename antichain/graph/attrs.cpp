@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 namespace antichain {
 
@@ -40,7 +41,14 @@ struct HashValue {
     return seed;
   }
   std::size_t operator()(const Tensor& tensor) const {
-    return combine(static_cast<std::size_t>(tensor.dtype()), (*this)(tensor.shape()));
+    const std::size_t seed =
+        combine(static_cast<std::size_t>(tensor.dtype()), (*this)(tensor.shape()));
+    if (!tensor.defined() || tensor.bytes() > kComparedBytes) {
+      return combine(seed, std::hash<const void*>()(tensor.buffer().get()));
+    }
+    const Tensor packed = tensor.contiguous();
+    return combine(seed, std::hash<std::string_view>()(
+                             {static_cast<const char*>(packed.raw()), packed.bytes()}));
   }
   std::size_t operator()(Dim dim) const { return dim.hash(); }
   std::size_t operator()(DType dtype) const { return static_cast<std::size_t>(dtype); }
@@ -52,6 +60,10 @@ struct HashValue {
 
 struct EqualValue {
   bool operator()(const Tensor& a, const Tensor& b) const { return same_tensor(a, b); }
+  // By bits: 0.0 and -0.0 are different attributes.
+  bool operator()(double a, double b) const {
+    return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+  }
   template <class T>
   bool operator()(const T& a, const T& b) const {
     return a == b;

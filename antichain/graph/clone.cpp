@@ -24,6 +24,17 @@ std::vector<Var> Cloner::operator()(std::span<const Var> originals) const {
   return copies;
 }
 
+std::vector<Op> Cloner::copies_it_waits_for(Op op) const {
+  std::vector<Op> result;
+  for (const ControlEdge& edge : op.control_edges()) {
+    if (const auto before = op_copies_.find(edge.before);
+        edge.required && before != op_copies_.end()) {
+      result.push_back(target_.op(before->second));
+    }
+  }
+  return result;
+}
+
 std::vector<Var> Cloner::copy(Op op) {
   const std::vector<Var> inputs = (*this)(op.inputs());
   const LocationGuard location(target_, op.location(), /*force=*/true);
@@ -32,22 +43,20 @@ std::vector<Var> Cloner::copy(Op op) {
     regions.push_back(copy_region(region));
   }
   const Attrs attrs = renamed_dims_.empty() ? op.attrs() : op.attrs().substitute(renamed_dims_);
-  const Op twin = target_.add(op.def(), inputs, attrs, std::move(regions), op.location());
+  const std::vector<Op> earlier = copies_it_waits_for(op);
+  const Op twin = target_.add(op.def(), inputs, attrs, std::move(regions), op.location(),
+                              earlier.empty() ? Sharing::of_equal_ops : Sharing::none);
   op_copies_[op.id()] = twin.id();
-  // Edges that effects imply were made by add(); those that the user asked for are required ones,
-  // and an edge that stands there twice does no harm.
-  for (const ControlEdge& edge : op.control_edges()) {
-    const auto before = op_copies_.find(edge.before);
-    if (edge.required && before != op_copies_.end() && before->second != twin.id()) {
-      target_.add_control_edge(target_.op(before->second), twin);
-    }
+  // Edges that effects imply were made by add(); an edge that stands there twice does no harm.
+  for (Op before : earlier) {
+    target_.add_control_edge(before, twin);
   }
   const std::vector<Var> outputs = replace_ ? replace_(twin) : twin.outputs();
   for (int i = 0; i < op.num_outputs(); ++i) {
     const Var original = op.output(i), copied = outputs[static_cast<std::size_t>(i)];
     copies_[original.id()] = copied;
     rename_fresh_dims(original.shape(), copied.shape());
-    if (&source_ != &target_ && original.name()[0] != '%' && copied.name()[0] == '%') {
+    if (&source_ != &target_ && original.has_name() && !copied.has_name()) {
       target_.set_name(copied, original.name());
     }
   }
@@ -75,7 +84,7 @@ RegionId Cloner::copy_region(RegionId region) {
     if (type.value) {
       type.value = substitute(*type.value, renamed_dims_);
     }
-    const std::string name = param.name()[0] == '%' ? "" : param.name();
+    const std::string name = param.has_name() ? param.name() : "";
     inner.map(param, scope.param(type, name));
   }
   for (Op op : schedule_region(source_, region)) {

@@ -30,6 +30,8 @@ class Cloner {
   RegionId copy_region(RegionId region);
 
  private:
+  // Order that effects imply is made anew; what the user asked for is a required edge.
+  std::vector<Op> copies_it_waits_for(Op op) const;
   void rename_fresh_dims(const Dims& original, const Dims& copy);
 
   Graph& source_;

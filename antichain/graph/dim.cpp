@@ -41,6 +41,9 @@ std::int64_t Dim::evaluate(const DimEnv& env) const {
     std::int64_t product = coefficient;
     for (AtomId id : monomial) {
       const Atom& atom = polynomial_->pool->atoms[id];
+      require<ShapeError>(atom.kind != AtomKind::symbol || env.is_bound(id),
+                          "dim '{}' has no value: no input that is fed has it as a size",
+                          atom.name);
       product =
           checked_mul(product, atom.kind == AtomKind::symbol
                                    ? env.value(id)
@@ -124,7 +127,9 @@ std::string Dim::str() const {
   // Constants last: "2*n + 1" reads better than "1 + 2*n".
   for (auto term = polynomial_->terms.rbegin(); term != polynomial_->terms.rend(); ++term) {
     const auto& [monomial, coefficient] = *term;
-    const std::int64_t magnitude = std::abs(coefficient);
+    // Unsigned: the smallest integer has no negative.
+    const auto bits = static_cast<std::uint64_t>(coefficient);
+    const std::uint64_t magnitude = coefficient < 0 ? 0 - bits : bits;
     text += text.empty() ? (coefficient < 0 ? "-" : "") : (coefficient < 0 ? " - " : " + ");
     if (magnitude != 1 || monomial.empty()) {
       text += std::to_string(magnitude) + (monomial.empty() ? "" : "*");
@@ -191,6 +196,9 @@ Dim operator%(Dim a, Dim b) {
 }
 
 Dim min(Dim a, Dim b) {
+  if (a.is_constant() && b.is_constant()) {
+    return std::min(a.constant_, b.constant_);
+  }
   const DimRange difference = (a - b).range();
   if (difference.max <= 0) {
     return a;
@@ -199,6 +207,9 @@ Dim min(Dim a, Dim b) {
 }
 
 Dim max(Dim a, Dim b) {
+  if (a.is_constant() && b.is_constant()) {
+    return std::max(a.constant_, b.constant_);
+  }
   const DimRange difference = (a - b).range();
   if (difference.min >= 0) {
     return a;

@@ -55,7 +55,7 @@ class Dim {
   std::uint32_t symbol() const;
   /// Returns bounds that hold for every value of the symbols within their ranges.
   DimRange range() const;
-  /// Computes the value; throws ShapeError on overflow and InternalError when a symbol is unbound.
+  /// Computes the value; throws ShapeError on overflow and when a symbol has no value.
   std::int64_t evaluate(const DimEnv& env) const;
   /// Returns whether every symbol in this dim has a value.
   bool is_bound(const DimEnv& env) const;

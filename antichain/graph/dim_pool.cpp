@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 
 #include "antichain/graph/dim_pool_impl.h"
 
@@ -37,6 +38,10 @@ Dim DimPool::Impl::add_atom(Atom atom) {
 }
 
 Dim DimPool::Impl::operation(AtomKind kind, Dim a, Dim b) {
+  const bool commutes = kind == AtomKind::min || kind == AtomKind::max;
+  if (commutes && terms(a) < terms(b)) {
+    std::swap(a, b);
+  }
   const auto [polynomial_a, constant_a] = parts(a);
   const auto [polynomial_b, constant_b] = parts(b);
   const auto key = std::tuple(kind, polynomial_a, constant_a, polynomial_b, constant_b);
@@ -50,13 +55,17 @@ Dim DimPool::Impl::operation(AtomKind kind, Dim a, Dim b) {
 
 std::optional<Dim> DimPool::Impl::divide_exactly(Dim a, Dim b) {
   const Terms divisor = terms(b);
+  if (a == Dim(0)) {
+    return a;
+  }
   if (divisor.size() != 1) {
     return a == b ? std::optional<Dim>(1) : std::nullopt;
   }
   const auto& [monomial, factor] = *divisor.begin();
   Terms quotient;
   for (const auto& [term, coefficient] : terms(a)) {
-    if (coefficient % factor != 0 ||
+    const bool overflows = factor == -1 && coefficient == std::numeric_limits<std::int64_t>::min();
+    if (overflows || coefficient % factor != 0 ||
         !std::includes(term.begin(), term.end(), monomial.begin(), monomial.end())) {
       return std::nullopt;
     }

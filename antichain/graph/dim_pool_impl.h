@@ -36,11 +36,16 @@ inline std::int64_t checked_mul(std::int64_t a, std::int64_t b) {
 
 inline std::int64_t floor_div(std::int64_t a, std::int64_t b) {
   require<ShapeError>(b != 0, "a size is divided by zero");
+  if (b == -1) {  // the smallest integer has no negative, and dividing it would trap
+    return checked_mul(a, b);
+  }
   const std::int64_t quotient = a / b;
   return quotient - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
 }
 
-inline std::int64_t floor_mod(std::int64_t a, std::int64_t b) { return a - floor_div(a, b) * b; }
+inline std::int64_t floor_mod(std::int64_t a, std::int64_t b) {
+  return b == -1 ? 0 : a - floor_div(a, b) * b;
+}
 
 // Interval arithmetic; kUnbounded and its negative stand for the infinities.
 inline std::int64_t bound_add(std::int64_t a, std::int64_t b) {
@@ -55,12 +60,12 @@ inline std::int64_t bound_add(std::int64_t a, std::int64_t b) {
 }
 
 inline std::int64_t bound_mul(std::int64_t a, std::int64_t b) {
+  const auto is_infinite = [](std::int64_t x) { return x == kUnbounded || x == -kUnbounded; };
   std::int64_t result = 0;
-  const bool infinite = std::abs(a) == kUnbounded || std::abs(b) == kUnbounded;
   if (a == 0 || b == 0) {
     return 0;
   }
-  if (infinite || __builtin_mul_overflow(a, b, &result)) {
+  if (is_infinite(a) || is_infinite(b) || __builtin_mul_overflow(a, b, &result)) {
     return (a > 0) == (b > 0) ? kUnbounded : -kUnbounded;
   }
   return result;

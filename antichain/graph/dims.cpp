@@ -21,6 +21,9 @@ std::int64_t DimEnv::value(std::uint32_t symbol) const {
 }
 
 bool never_equal(Dim a, Dim b) {
+  if (a.is_constant() && b.is_constant()) {
+    return !(a == b);
+  }
   const DimRange difference = (a - b).range();
   return difference.min > 0 || difference.max < 0;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "antichain/graph/evaluator.h"
 #include "antichain/graph/structural_ops.h"
 
 namespace antichain {
@@ -81,7 +82,7 @@ Var Graph::input(std::string_view name, DType dtype, const std::vector<DimSpec>&
 }
 
 Op Graph::add(const OpDef& def, std::vector<Var> inputs, Attrs attrs, std::vector<RegionId> regions,
-              Location location) {
+              Location location, Sharing sharing) {
   std::vector<VarId> input_ids;
   input_ids.reserve(inputs.size());
   for (Var& input : inputs) {
@@ -92,11 +93,12 @@ Op Graph::add(const OpDef& def, std::vector<Var> inputs, Attrs attrs, std::vecto
     input_ids.push_back(input.id());
   }
   attrs = attrs.checked(def.attributes, def.name);
-  const bool shared = def.effect == Effect::none && regions.empty();
+  const bool shared =
+      sharing == Sharing::of_equal_ops && def.effect == Effect::none && regions.empty();
   const std::size_t hash = shared ? hash_application(def, input_ids, attrs) : 0;
   if (shared) {
     if (const OpId known = find_equal(hash, def, input_ids, attrs); known.valid()) {
-      return op(known);
+      return evaluated(op(known));
     }
   }
 
@@ -135,7 +137,14 @@ Op Graph::add(const OpDef& def, std::vector<Var> inputs, Attrs attrs, std::vecto
   if (&def == &input_def()) {
     inputs_.push_back(op(id));
   }
-  return op(id);
+  return evaluated(op(id));
+}
+
+Op Graph::evaluated(Op op) {
+  if (evaluator_ && current_region() == kRootRegion) {
+    evaluator_->evaluate(op);
+  }
+  return op;
 }
 
 OpId Graph::find_equal(std::size_t hash, const OpDef& def, std::span<const VarId> inputs,
@@ -156,10 +165,11 @@ void Graph::order_effects(Op op) {
   std::vector<ControlEdge>& edges = control_[op.id()];
   if (effect == Effect::external) {
     // Order only: printing the second value does not ask for the first.
-    if (last_external_.valid() && ops_[last_external_.value].region == current_region()) {
-      edges.push_back({last_external_, false});
+    OpId& last = regions_[current_region().value].last_external;
+    if (last.valid()) {
+      edges.push_back({last, false});
     }
-    last_external_ = op.id();
+    last = op.id();
     return;
   }
   require(current_region() == kRootRegion,
@@ -210,8 +220,11 @@ Var Graph::capture(Var var) {
     const auto [entry, is_new] = region.captured.try_emplace(var.id());
     if (is_new) {
       const VarId id{static_cast<std::uint32_t>(vars_.size())};
-      vars_.push_back(
-          {var.type(), {}, static_cast<std::uint32_t>(region.info.params.size()), *inner});
+      vars_.push_back({var.type(),
+                       {},
+                       static_cast<std::uint32_t>(region.info.params.size()),
+                       *inner,
+                       var.id()});
       region.info.params.push_back(id);
       region.capture_order.push_back(var.id());
       entry->second = id;
@@ -220,6 +233,13 @@ Var Graph::capture(Var var) {
       }
     }
     var = this->var(entry->second);
+  }
+  return var;
+}
+
+Var Graph::origin(Var var) {
+  while (vars_[var.id().value].outer.valid()) {
+    var = this->var(vars_[var.id().value].outer);
   }
   return var;
 }

@@ -31,6 +31,7 @@
 
 namespace antichain {
 
+class Evaluator;  // antichain/graph/evaluator.h: computes ops as they are added, in eager mode
 class EngineSet;  // antichain/autodiff/engine.h: who differentiates regions that name an engine
 
 /// A dimension as users write it: a number, a name ("batch") or an expression.
@@ -62,6 +63,9 @@ struct RegionInfo {
   std::vector<OpId> ops;  // in build order
 };
 
+/// Says whether an op may be one that is already there; an op that waits for others may not.
+enum class Sharing { of_equal_ops, none };
+
 class Graph {
  public:
   using Location = std::source_location;
@@ -82,17 +86,26 @@ class Graph {
   Dim dim(std::string_view name, DimRange range = {}) { return dims_->symbol(name, range); }
   /// Applies an operator; equal applications are one op. Throws when the inputs do not fit.
   Op add(const OpDef& def, std::vector<Var> inputs, Attrs attrs = {},
-         std::vector<RegionId> regions = {}, Location location = Location::current());
+         std::vector<RegionId> regions = {}, Location location = Location::current(),
+         Sharing sharing = Sharing::of_equal_ops);
   /// Declares state; throws InvalidArgument when the name is taken by another type.
   const StateInfo& add_state(StateInfo state);
   /// Orders two ops: `after` runs when `before` has run, and makes it run.
   void add_control_edge(Op before, Op after);
+  /// Makes this an eager graph: the evaluator sees every op of the root region as it is added.
+  void set_evaluator(std::shared_ptr<Evaluator> evaluator) { evaluator_ = std::move(evaluator); }
+  Evaluator* evaluator() const { return evaluator_.get(); }
+  /// Replaces sizes that were unknown by what a run has found; eager mode only.
+  void refine_shape(Var var, Dims shape) { vars_[var.id().value].type.shape = std::move(shape); }
   void set_name(Var var, std::string_view name);
   /// Returns `name` prefixed by the scope that is open: "encoder.weight".
   std::string qualify(std::string_view name) const;
   /// Returns `var` as seen from the region that is being built, capturing it where it is from
   /// outside.
   Var capture(Var var);
+  /// Returns the value that a captured parameter stands for, as its own region knows it; other
+  /// values as they are.
+  Var origin(Var var);
 
   // Reading.
   DimPool& dims() { return *dims_; }
@@ -136,6 +149,7 @@ class Graph {
     OpId producer;            // none for region parameters
     std::uint32_t index = 0;  // among the producer's outputs or the region's parameters
     RegionId region;
+    VarId outer = {};  // what a captured parameter stands for, one region up
   };
   struct OpNode {
     const OpDef* def = nullptr;
@@ -152,7 +166,8 @@ class Graph {
     RegionInfo info;
     std::unordered_map<VarId, VarId> captured;  // outer value -> parameter
     std::vector<VarId> capture_order;
-    VarId step;  // the parameter that counts steps, in bodies of chains and loops
+    VarId step;          // the parameter that counts steps, in bodies of chains and loops
+    OpId last_external;  // what later external effects of this region wait for
   };
   struct Effects {  // what later ops on one state must wait for
     OpId last_write;
@@ -164,10 +179,12 @@ class Graph {
   OpId find_equal(std::size_t hash, const OpDef& def, std::span<const VarId> inputs,
                   const Attrs& attrs) const;
   void order_effects(Op op);
+  Op evaluated(Op op);
   void note_found_sizes(Op op);
 
   std::shared_ptr<DimPool> dims_;
   std::shared_ptr<const EngineSet> engines_;
+  std::shared_ptr<Evaluator> evaluator_;
   std::deque<VarNode> vars_;
   std::deque<OpNode> ops_;
   std::deque<RegionNode> regions_;
@@ -184,7 +201,6 @@ class Graph {
   std::vector<Op> inputs_;
   std::deque<StateInfo> states_;
   std::unordered_map<std::string, Effects> effects_;
-  OpId last_external_;
 };
 
 /// Prefixes the names of everything built while it lives: "encoder" within "model" is

@@ -57,8 +57,8 @@ int InferContext::axis(std::string_view name, int rank) const {
 std::vector<int> InferContext::axes(std::string_view name, int rank) const {
   std::vector<int> result;
   for (std::int64_t axis : attrs_.get<Ints>(name)) {
-    require<ShapeError>(axis >= -rank && axis < rank, "{}: {} {} is outside a value of rank {}",
-                        op_name(), name, axis, rank);
+    require<ShapeError>(axis >= -rank && axis < rank, "{}: axis {} is outside a value of rank {}",
+                        op_name(), axis, rank);
     result.push_back(static_cast<int>(axis < 0 ? axis + rank : axis));
   }
   if (result.empty()) {

@@ -57,7 +57,9 @@ const OpDef& constant_def() {
       .dtypes = kAnyDType,
       .infer =
           [](InferContext& context) {
-            return std::vector<VarType>{constant_type(context.attrs().get<Tensor>("value"))};
+            const Tensor& value = context.attrs().get<Tensor>("value");
+            require(value.defined(), "constant: the tensor is empty");
+            return std::vector<VarType>{constant_type(value)};
           },
       .no_gradient = "it has no inputs",
       .reference = [](KernelContext& context) { context.out() = context.attr<Tensor>("value"); },

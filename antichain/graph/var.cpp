@@ -2,9 +2,15 @@
 
 #include <fmt/format.h>
 
+#include "antichain/graph/evaluator.h"
 #include "antichain/graph/graph.h"
 
 namespace antichain {
+
+Graph& Var::graph() const {
+  require(valid(), "this is not a value of a graph");
+  return *graph_;
+}
 
 const VarType& Var::type() const {
   require(valid(), "this is not a value of a graph");
@@ -19,6 +25,14 @@ Op Var::producer() const {
   require(!graph_->is_region_param(*this), "value {} is a parameter of a region; no op computes it",
           name());
   return graph_->op(graph_->vars_[id_.value].producer);
+}
+
+bool Var::has_name() const { return valid() && graph_->names_.contains(id_); }
+
+const Tensor& Var::value() const {
+  require(valid() && graph_->evaluator() != nullptr,
+          "{} has no value while the graph is built; compile it, or compute it in eager mode", name());
+  return graph_->evaluator()->value(*this);
 }
 
 std::string Var::name() const {

@@ -37,7 +37,8 @@ class Var {
   Var(Graph* graph, VarId id) : graph_(graph), id_(id) {}
 
   bool valid() const { return graph_ != nullptr; }
-  Graph& graph() const { return *graph_; }
+  /// Returns the graph; throws InvalidArgument when this is no value.
+  Graph& graph() const;
   VarId id() const { return id_; }
   const VarType& type() const;
   DType dtype() const { return type().dtype; }
@@ -49,24 +50,32 @@ class Var {
   Op producer() const;
   /// Returns the name that messages use: the one given by the user, or "%7".
   std::string name() const;
+  bool has_name() const;
+  /// Returns the value of a variable in eager mode; throws InvalidArgument elsewhere.
+  const Tensor& value() const;
+  template <class T = float>
+  T item() const {
+    return value().item<T>();
+  }
   bool operator==(const Var& other) const { return graph_ == other.graph_ && id_ == other.id_; }
 
   // Fluent forms of functions of the operator module, which defines them
   // (antichain/ops/fluent.cpp).
   using Axes = std::vector<std::int64_t>;
-  Var reshape(const Dims& shape) const;
-  Var transpose(const Axes& permutation = {}) const;
-  Var cast(DType dtype) const;
-  Var sum(const Axes& axes = {}, bool keep_dims = false) const;
-  Var mean(const Axes& axes = {}, bool keep_dims = false) const;
-  Var max(const Axes& axes = {}, bool keep_dims = false) const;
-  Var min(const Axes& axes = {}, bool keep_dims = false) const;
-  Var sum(std::int64_t axis) const { return sum(Axes{axis}); }
-  Var mean(std::int64_t axis) const { return mean(Axes{axis}); }
-  Var max(std::int64_t axis) const { return max(Axes{axis}); }
-  Var min(std::int64_t axis) const { return min(Axes{axis}); }
+  using Place = std::source_location;  // where the user wrote it, for messages
+  Var reshape(const Dims& shape, Place place = Place::current()) const;
+  Var transpose(const Axes& permutation = {}, Place place = Place::current()) const;
+  Var cast(DType dtype, Place place = Place::current()) const;
+  Var sum(const Axes& axes = {}, bool keep_dims = false, Place place = Place::current()) const;
+  Var mean(const Axes& axes = {}, bool keep_dims = false, Place place = Place::current()) const;
+  Var max(const Axes& axes = {}, bool keep_dims = false, Place place = Place::current()) const;
+  Var min(const Axes& axes = {}, bool keep_dims = false, Place place = Place::current()) const;
+  Var sum(std::int64_t axis, Place place = Place::current()) const;
+  Var mean(std::int64_t axis, Place place = Place::current()) const;
+  Var max(std::int64_t axis, Place place = Place::current()) const;
+  Var min(std::int64_t axis, Place place = Place::current()) const;
   /// Returns the shape as an i64 value that takes part in computation.
-  Var shape_of() const;
+  Var shape_of(Place place = Place::current()) const;
 
  private:
   Graph* graph_ = nullptr;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <unordered_set>
 
 #include "antichain/graph/traversal.h"
@@ -34,10 +33,7 @@ Executable::Executable(std::unique_ptr<Graph> graph, std::span<const Var> result
     input_used_.push_back(used.contains(input.id()));
   }
   program_ = std::make_unique<Program>(*graph_, inputs_, results, effects, kernels, logger);
-  print_line_ = [](std::string_view line) {
-    fmt::print("{}\n", line);
-    std::fflush(stdout);
-  };
+  print_line_ = print_to_stdout;
 }
 
 std::vector<Tensor> Executable::bind(const Feeds& feeds, DimEnv& env) const {

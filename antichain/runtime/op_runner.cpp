@@ -1,6 +1,9 @@
 #include "antichain/runtime/op_runner.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdio>
 
 #include "antichain/runtime/program.h"
 
@@ -55,6 +58,11 @@ void check_constraints(Op op, const std::string& where, const DimEnv& env) {
 }
 
 }  // namespace
+
+void print_to_stdout(std::string_view line) {
+  fmt::print("{}\n", line);
+  std::fflush(stdout);
+}
 
 OpRunner::OpRunner(Op op, const KernelTable& kernels, const Logger& logger)
     : op_(op),

@@ -25,6 +25,9 @@ struct RunState {
   std::function<void(std::string_view line)> print_line;
 };
 
+/// Writes a line to standard output at once: where `print` writes unless told otherwise.
+void print_to_stdout(std::string_view line);
+
 class OpRunner {
  public:
   /// Chooses a kernel and compiles the op's regions.

@@ -3,6 +3,7 @@
 #include "antichain/backends/cpu/cpu_backend.h"
 #include "antichain/engines/backprop/backprop_engine.h"
 #include "antichain/engines/forward/forward_engine.h"
+#include "antichain/graph/evaluator.h"
 #include "antichain/graph/traversal.h"
 #include "antichain/graph/verify.h"
 #include "antichain/ops/random.h"
@@ -67,29 +68,37 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
 
 void Session::initialise_states(Graph& graph, const std::vector<Var>& roots) {
   for (Op op : schedule(graph, roots)) {
-    if (op.def().effect != Effect::reads_state && op.def().effect != Effect::writes_state) {
-      continue;
-    }
-    const std::string& name = op.attrs().get<std::string>("state");
-    const StateInfo& state = *graph.find_state(name);
-    if (states_.contains(name)) {
-      const Tensor& known = states_.get(name);
-      require(known.dtype() == state.type.dtype && to_dims(known.shape()) == state.type.shape,
-              "state '{}' has a value of {}{} in this session, the graph declares {}{}", name,
-              antichain::name(known.dtype()), to_string(known.shape()),
-              antichain::name(state.type.dtype), to_string(state.type.shape));
-      continue;
-    }
-    // The initial value may itself read state that was declared earlier, so this recurs as deep as
-    // such chains are.
-    GraphCopy copy = [&] {
-      initialise_states(graph, {state.initial});
-      return simplify(graph, std::vector<Var>{state.initial}, {});
-    }();
-    const Executable evaluate(std::move(copy.graph), copy.values, {}, *backend_,
-                              backend_->kernels(), logger(), states_);
-    states_.set(name, evaluate({})[0].clone());
+    initialise_state_of(op);
   }
+}
+
+void Session::initialise_state_of(Op op) {
+  if (op.def().effect != Effect::reads_state && op.def().effect != Effect::writes_state) {
+    return;
+  }
+  Graph& graph = op.graph();
+  const std::string& name = op.attrs().get<std::string>("state");
+  const StateInfo& state = *graph.find_state(name);
+  if (states_.contains(name)) {
+    const Tensor& known = states_.get(name);
+    require(known.dtype() == state.type.dtype && to_dims(known.shape()) == state.type.shape,
+            "state '{}' has a value of {}{} in this session, the graph declares {}{}", name,
+            antichain::name(known.dtype()), to_string(known.shape()),
+            antichain::name(state.type.dtype), to_string(state.type.shape));
+    return;
+  }
+  // The initial value may read states that were declared earlier; those come first.
+  initialise_states(graph, {state.initial});
+  GraphCopy copy = simplify(graph, std::vector<Var>{state.initial}, {});
+  const Executable evaluate(std::move(copy.graph), copy.values, {}, *backend_, backend_->kernels(),
+                            logger(), states_);
+  Feeds feeds;
+  for (Op input : graph.inputs()) {  // in eager mode, what was entered
+    if (graph.evaluator()) {
+      feeds[input.output().name()] = graph.evaluator()->value(input.output());
+    }
+  }
+  states_.set(name, evaluate(feeds)[0].clone());
 }
 
 }  // namespace antichain

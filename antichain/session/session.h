@@ -44,6 +44,9 @@ class Session {
   const Backend& backend() const { return *backend_; }
   const Logger& logger() const { return options_.logger; }
 
+  /// Gives the state that an op reads or writes its initial value, when it has none yet.
+  void initialise_state_of(Op op);
+
  private:
   void initialise_states(Graph& graph, const std::vector<Var>& roots);
 

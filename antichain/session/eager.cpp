@@ -1,0 +1,82 @@
+#include "antichain/session/eager.h"
+
+#include <unordered_map>
+
+#include "antichain/graph/evaluator.h"
+#include "antichain/graph/structural_ops.h"
+#include "antichain/runtime/op_runner.h"
+
+namespace antichain {
+
+class Eager::Tape final : public Evaluator {
+ public:
+  explicit Tape(Session& session) : session_(session) {
+    state_.backend = &session.backend();
+    state_.states = &session.states();
+    state_.print_line = print_to_stdout;
+  }
+
+  void enter(Tensor value) { entering_ = std::move(value); }
+
+  void evaluate(Op op) override {
+    if (op.num_outputs() > 0 && values_.contains(op.output().id())) {
+      return;
+    }
+    if (&op.def() == &input_def()) {
+      values_[op.output().id()] = entering_;
+      return;
+    }
+    std::vector<Tensor> inputs;
+    for (Var input : op.inputs()) {
+      inputs.push_back(value(input));
+    }
+    session_.initialise_state_of(op);
+    const std::vector<std::uint8_t> wanted(static_cast<std::size_t>(op.num_outputs()), 1);
+    std::vector<Tensor> outputs =
+        OpRunner(op, session_.backend().kernels(), session_.logger()).run(inputs, wanted, state_);
+    for (int i = 0; i < op.num_outputs(); ++i) {
+      Tensor& output = outputs[static_cast<std::size_t>(i)];
+      // Sizes that the op has found out are known from here on.
+      op.graph().refine_shape(op.output(i), to_dims(output.shape()));
+      values_[op.output(i).id()] = session_.backend().to_host(output);
+    }
+  }
+
+  const Tensor& value(Var var) const override {
+    const auto found = values_.find(var.id());
+    require(found != values_.end(),
+            "{} has no value: computing it failed, or it is inside a region", var.name());
+    return found->second;
+  }
+
+ private:
+  Session& session_;
+  RunState state_;
+  Tensor entering_;
+  std::unordered_map<VarId, Tensor> values_;
+};
+
+Eager::Eager(Session& session) : graph_(session.graph()), tape_(std::make_shared<Tape>(session)) {
+  graph_.set_evaluator(tape_);
+}
+
+Eager::~Eager() = default;
+
+Var Eager::operator()(const Tensor& value) {
+  require(value.defined(), "eager: there is no tensor to enter");
+  tape_->enter(value);
+  const std::vector<DimSpec> shape(value.shape().begin(), value.shape().end());
+  return graph_.input("eager#" + std::to_string(graph_.inputs().size()), value.dtype(), shape);
+}
+
+Executable record(Session& session, const std::vector<InputSpec>& inputs,
+                  const std::function<std::vector<Var>(const std::vector<Var>&)>& function) {
+  Graph graph = session.graph();
+  std::vector<Var> variables;
+  for (const InputSpec& input : inputs) {
+    variables.push_back(graph.input(input.name, input.dtype, input.shape));
+  }
+  return session.compile(function(variables));
+}
+
+}  // namespace antichain
