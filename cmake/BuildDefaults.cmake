@@ -37,6 +37,10 @@ function(antichain_set_warnings target)
     # Plain -Wshadow of GCC also forbids `Point(int x) : x(x) {}`; -Wrestrict is wrong about
     # std::string's operator+ in GCC 12 (GCC bug 105651).
     target_compile_options(${target} PRIVATE -Wshadow=local -Wno-restrict)
+    if(CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+      # Takes every reference returned by a function that is given a handle for one into it.
+      target_compile_options(${target} PRIVATE -Wno-dangling-reference)
+    endif()
     if(ANTICHAIN_SANITIZE)
       # The sanitizers' checks hide initialisations from these two.
       target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized -Wno-stringop-overflow)

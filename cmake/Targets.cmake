@@ -1,6 +1,13 @@
 # The kinds of target in this tree. In DEPENDS a plain word names one of our modules (`graph` is
 # antichain::graph); anything with `::` is taken as it is (`fmt::fmt`).
 
+# antichain_name_sources_by_repository(<target>): gives __FILE__ and std::source_location the path
+# from the root of the repository, so that what is installed does not name the folder of the build.
+function(antichain_name_sources_by_repository target)
+  target_compile_options(${target} PRIVATE
+    "$<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>")
+endfunction()
+
 function(antichain_link target scope)
   foreach(dependency IN LISTS ARGN)
     if(NOT dependency MATCHES "::")
@@ -29,9 +36,11 @@ function(antichain_module name)
   set(target antichain_${name})
   add_library(${target} STATIC ${arg_SOURCES})
   add_library(antichain::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_include_directories(${target} PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>")
   antichain_set_warnings(${target})
+  antichain_name_sources_by_repository(${target})
   antichain_link(${target} PUBLIC ${arg_DEPENDS})
   antichain_link(${target} PRIVATE ${arg_PRIVATE_DEPENDS})
 endfunction()
@@ -45,6 +54,7 @@ function(antichain_program name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   antichain_set_warnings(${name})
+  antichain_name_sources_by_repository(${name})
   antichain_link(${name} PRIVATE ${arg_DEPENDS})
 endfunction()
 

@@ -31,7 +31,8 @@ class GradientEngine {
   virtual std::string_view name() const = 0;
   virtual std::string_view summary() const = 0;
   virtual Guarantee guarantee() const = 0;
-  virtual Support supports(Op region_op) const = 0;
+  /// Says whether it can differentiate the op with respect to the inputs marked in `needed`.
+  virtual Support supports(Op region_op, const std::vector<bool>& needed) const = 0;
   /// Returns a gradient per input; none for inputs that the context does not need.
   virtual std::vector<Var> differentiate(VjpContext& context) const = 0;
 };

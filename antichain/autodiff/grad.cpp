@@ -1,5 +1,7 @@
 #include "antichain/autodiff/grad.h"
 
+#include <algorithm>
+
 #include "antichain/autodiff/engine.h"
 #include "antichain/autodiff/outline.h"
 #include "antichain/autodiff/walk.h"
@@ -29,13 +31,16 @@ Graph& common_graph(const std::vector<Var>& ys, const std::vector<Var>& xs) {
   return ys[0].graph();
 }
 
-// Given gradients or tangents, in the shape of what they belong to; sizes that only the run knows are compared there.
-std::vector<Var> fitted(const std::vector<Var>& given, const std::vector<Var>& values, const char* what) {
+// Given gradients or tangents, in the shape of what they belong to; sizes that only the run knows
+// are compared there.
+std::vector<Var> fitted(const std::vector<Var>& given, const std::vector<Var>& values,
+                        const char* what) {
   require(given.size() == values.size(), "{} values and {} {}s", values.size(), given.size(), what);
   std::vector<Var> result;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Var value = values[i];
-    bool fits = given[i].valid() && given[i].dtype() == value.dtype() && given[i].rank() == value.rank();
+    bool fits =
+        given[i].valid() && given[i].dtype() == value.dtype() && given[i].rank() == value.rank();
     for (int axis = 0; fits && axis < value.rank(); ++axis) {
       fits = !never_equal(given[i].dim(axis), value.dim(axis));
     }
@@ -65,13 +70,21 @@ std::vector<Var> vjp(const std::vector<Var>& ys, const std::vector<Var>& output_
   const std::vector<Var> seeds = fitted(output_grads, ys, "gradient");
   std::vector<Var> grads;
   if (options.engine.empty() || options.engine == kBackprop) {
-    grads = walk_back(graph, ys, seeds, xs, AtInputs::pass_through);
+    grads = walk_back(graph, ys, seeds, xs, Reach::graph);
   } else {
-    const Op region = outline(ys, xs, options.engine);
+    std::vector<Var> different;  // an x that is named twice enters the region once
+    for (Var x : xs) {
+      if (std::find(different.begin(), different.end(), x) == different.end()) {
+        different.push_back(x);
+      }
+    }
+    const Op region = outline(ys, different, options.engine);
     std::vector<bool> needed(static_cast<std::size_t>(region.num_inputs()));
-    std::fill_n(needed.begin(), xs.size(), true);
-    grads = op_vjp(region, seeds, needed);
-    grads.resize(xs.size());
+    std::fill_n(needed.begin(), different.size(), true);
+    std::vector<Var> partials = op_vjp(region, seeds, needed);
+    partials.resize(different.size());
+    // Where the xs depend on each other, the way between them belongs to the total derivatives.
+    grads = walk_back(graph, different, partials, xs, Reach::graph);
   }
   for (std::size_t i = 0; i < xs.size(); ++i) {
     if (!grads[i].valid()) {
@@ -95,7 +108,8 @@ Var grad(Var y, Var x, const GradOptions& options) {
 std::vector<Var> jvp(const std::vector<Var>& ys, const std::vector<Var>& xs,
                      const std::vector<Var>& tangents) {
   Graph& graph = common_graph(ys, xs);
-  std::vector<Var> result = walk_forward(graph, xs, fitted(tangents, xs, "tangent"), ys);
+  std::vector<Var> result =
+      walk_forward(graph, xs, fitted(tangents, xs, "tangent"), ys, Reach::graph);
   for (std::size_t i = 0; i < ys.size(); ++i) {
     result[i] = result[i].valid() ? result[i] : zeros_like(ys[i]);
   }

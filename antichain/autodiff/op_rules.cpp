@@ -20,7 +20,7 @@ VjpContext make_context(Op op, const std::vector<Var>& output_grads,
 }
 
 // The engine that the op names, or none when back-propagation is to do it.
-const GradientEngine* engine_of(Op op) {
+const GradientEngine* engine_of(Op op, const std::vector<bool>& needed) {
   const AttrValue* attribute = op.regions().empty() ? nullptr : op.attrs().find("engine");
   const std::string name = attribute ? std::get<std::string>(*attribute) : std::string();
   if (name.empty() || name == kBackprop) {
@@ -31,7 +31,7 @@ const GradientEngine* engine_of(Op op) {
       "{} asks for engine '{}', but its graph has no engines; make the graph with session.graph()",
       op.describe(), name);
   const GradientEngine& engine = op.graph().engines()->find(name);
-  const Support support = engine.supports(op);
+  const Support support = engine.supports(op, needed);
   require<NotSupported>(support.yes, "engine '{}' cannot differentiate {}: {}", name, op.describe(),
                         support.reason);
   return &engine;
@@ -81,7 +81,7 @@ std::vector<Var> op_vjp(Op op, const std::vector<Var>& output_grads,
   const LocationGuard location(graph, op.location());
   VjpContext context = make_context(op, output_grads, needed);
   std::vector<Var> grads;
-  if (const GradientEngine* engine = engine_of(op)) {
+  if (const GradientEngine* engine = engine_of(op, needed)) {
     grads = engine->differentiate(context);
   } else if (op.def().vjp) {
     grads = op.def().vjp(context);

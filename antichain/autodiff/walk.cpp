@@ -14,6 +14,17 @@ bool has_rule(Op op) { return op.def().vjp || op.def().jvp || op.def().decompose
 
 bool carries_gradient(Var var) { return is_float(var.dtype()); }
 
+// Tells values apart: across regions, a captured parameter is the value that it stands for.
+class Identity {
+ public:
+  Identity(Graph& graph, Reach reach) : graph_(graph), reach_(reach) {}
+  Var operator()(Var value) const { return reach_ == Reach::graph ? graph_.origin(value) : value; }
+
+ private:
+  Graph& graph_;
+  Reach reach_;
+};
+
 // The ops between inputs and outputs, in build order, and the values on the way.
 struct Between {
   std::vector<OpId> ops;
@@ -21,61 +32,25 @@ struct Between {
 };
 
 Between find_between(Graph& graph, std::span<const Var> inputs, std::span<const Var> outputs,
-                     AtInputs at_inputs) {
-  std::unordered_set<VarId> starts;
-  for (Var input : inputs) {
-    starts.insert(input.id());
-  }
-  std::unordered_set<OpId> seen;
-  std::vector<OpId> pending, ancestors;
-  const auto visit = [&](Var value) {
-    const bool at_start = at_inputs == AtInputs::stop && starts.contains(value.id());
-    if (!at_start && !graph.is_region_param(value) && seen.insert(value.producer().id()).second) {
-      pending.push_back(value.producer().id());
-    }
-  };
-  for (Var output : outputs) {
-    if (output.valid()) {
-      visit(output);
-    }
-  }
-  while (!pending.empty()) {
-    const Op op = graph.op(pending.back());
-    pending.pop_back();
-    ancestors.push_back(op.id());
-    for (int i = 0; i < op.num_inputs(); ++i) {
-      visit(op.input(i));
-    }
-  }
-  std::sort(ancestors.begin(), ancestors.end());
+                     Reach reach, bool through_inputs) {
+  const Identity identity(graph, reach);
   Between result;
-  result.values = starts;
-  for (OpId id : ancestors) {
+  for (Var input : inputs) {
+    result.values.insert(identity(input).id());
+  }
+  const std::unordered_set<VarId> starts = result.values;
+  const auto stops_at = [&](Var value) { return !through_inputs && starts.contains(value.id()); };
+  for (OpId id : find_ancestors(graph, outputs, reach, stops_at)) {
     const Op op = graph.op(id);
     bool depends = false;
     for (int i = 0; i < op.num_inputs() && !depends; ++i) {
-      depends = carries_gradient(op.input(i)) && result.values.contains(op.input(i).id());
+      depends = carries_gradient(op.input(i)) && result.values.contains(identity(op.input(i)).id());
     }
     if (depends && has_rule(op)) {
       result.ops.push_back(id);
       for (Var output : op.outputs()) {
         result.values.insert(output.id());
       }
-    }
-  }
-  return result;
-}
-
-// Values as seen from the region that is walked: an outer value stands there as a captured
-// parameter.
-std::vector<Var> as_seen_from(Graph& graph, std::span<const Var> inputs,
-                              std::span<const Var> outputs) {
-  std::vector<Var> result(inputs.begin(), inputs.end());
-  for (Var& input : result) {
-    const auto output =
-        std::find_if(outputs.begin(), outputs.end(), [](Var var) { return var.valid(); });
-    if (output != outputs.end() && graph.region_of(*output) == graph.current_region()) {
-      input = graph.capture(input);
     }
   }
   return result;
@@ -102,19 +77,50 @@ void check_gradient(Op op, Var input, Var grad) {
 
 }  // namespace
 
+std::vector<OpId> find_ancestors(Graph& graph, std::span<const Var> values, Reach reach,
+                                 const std::function<bool(Var)>& stops_at) {
+  const Identity identity(graph, reach);
+  std::unordered_set<OpId> seen;
+  std::vector<OpId> pending, ancestors;
+  const auto visit = [&](Var reached) {
+    const Var value = identity(reached);
+    if (!(stops_at && stops_at(value)) && !graph.is_region_param(value) &&
+        seen.insert(value.producer().id()).second) {
+      pending.push_back(value.producer().id());
+    }
+  };
+  for (Var value : values) {
+    if (value.valid()) {
+      visit(value);
+    }
+  }
+  while (!pending.empty()) {
+    const Op op = graph.op(pending.back());
+    pending.pop_back();
+    ancestors.push_back(op.id());
+    for (int i = 0; i < op.num_inputs(); ++i) {
+      visit(op.input(i));
+    }
+  }
+  std::sort(ancestors.begin(), ancestors.end());
+  return ancestors;
+}
+
 std::vector<Var> walk_back(Graph& graph, std::span<const Var> outputs,
                            std::span<const Var> output_grads, std::span<const Var> inputs,
-                           AtInputs at_inputs) {
-  const std::vector<Var> starts = as_seen_from(graph, inputs, outputs);
-  const Between between = find_between(graph, starts, outputs, at_inputs);
+                           Reach reach) {
+  const Identity identity(graph, reach);
+  const Between between =
+      find_between(graph, inputs, outputs, reach, /*through_inputs=*/reach == Reach::graph);
+  const auto reached = [&](Var value) { return between.values.contains(identity(value).id()); };
   std::unordered_map<VarId, std::vector<Var>> grads;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (output_grads[i].valid() && outputs[i].valid() && between.values.contains(outputs[i].id())) {
-      grads[outputs[i].id()].push_back(output_grads[i]);
+    if (output_grads[i].valid() && outputs[i].valid() && reached(outputs[i])) {
+      grads[identity(outputs[i]).id()].push_back(output_grads[i]);
     }
   }
   const auto take_total = [&](Var value) {
-    const auto found = grads.find(value.id());
+    const auto found = grads.find(identity(value).id());
     if (found == grads.end()) {
       return Var();
     }
@@ -134,45 +140,46 @@ std::vector<Var> walk_back(Graph& graph, std::span<const Var> outputs,
     }
     std::vector<bool> needed;
     for (Var input : op.inputs()) {
-      needed.push_back(carries_gradient(input) && between.values.contains(input.id()));
+      needed.push_back(carries_gradient(input) && reached(input));
     }
     const std::vector<Var> to_inputs = op_vjp(op, from_outputs, needed);
     for (int i = 0; i < op.num_inputs(); ++i) {
       const auto at = static_cast<std::size_t>(i);
       if (needed[at] && to_inputs[at].valid()) {
         check_gradient(op, op.input(i), to_inputs[at]);
-        grads[op.input(i).id()].push_back(to_inputs[at]);
+        grads[identity(op.input(i)).id()].push_back(to_inputs[at]);
       }
     }
   }
   std::vector<Var> result;
-  for (Var start : starts) {
-    result.push_back(carries_gradient(start) ? take_total(start) : Var());
+  for (Var input : inputs) {
+    result.push_back(carries_gradient(input) ? take_total(input) : Var());
   }
   return result;
 }
 
 std::vector<Var> walk_forward(Graph& graph, std::span<const Var> inputs,
-                              std::span<const Var> tangents, std::span<const Var> outputs) {
-  const std::vector<Var> starts = as_seen_from(graph, inputs, outputs);
+                              std::span<const Var> tangents, std::span<const Var> outputs,
+                              Reach reach) {
+  const Identity identity(graph, reach);
   std::unordered_map<VarId, Var> moved;
   std::vector<Var> moving;
-  for (std::size_t i = 0; i < starts.size(); ++i) {
-    if (tangents[i].valid() && carries_gradient(starts[i])) {
-      const auto [known, is_new] = moved.try_emplace(starts[i].id(), tangents[i]);
-      if (is_new) {
-        moving.push_back(starts[i]);
-      }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (tangents[i].valid() && carries_gradient(inputs[i]) &&
+        moved.try_emplace(identity(inputs[i]).id(), tangents[i]).second) {
+      moving.push_back(inputs[i]);
     }
   }
-  const Between between = find_between(graph, moving, outputs, AtInputs::stop);
-  for (OpId id : between.ops) {
+  const auto tangent_of = [&](Var value) {
+    const auto found = moved.find(identity(value).id());
+    return found != moved.end() ? found->second : Var();
+  };
+  for (OpId id : find_between(graph, moving, outputs, reach, /*through_inputs=*/false).ops) {
     const Op op = graph.op(id);
     std::vector<Var> directions;
     bool any = false;
     for (Var input : op.inputs()) {
-      const auto found = moved.find(input.id());
-      directions.push_back(found != moved.end() ? found->second : Var());
+      directions.push_back(tangent_of(input));
       any = any || directions.back().valid();
     }
     if (!any) {
@@ -187,20 +194,19 @@ std::vector<Var> walk_forward(Graph& graph, std::span<const Var> inputs,
   }
   std::vector<Var> result;
   for (Var output : outputs) {
-    const auto found = output.valid() ? moved.find(output.id()) : moved.end();
-    result.push_back(found != moved.end() ? found->second : Var());
+    result.push_back(output.valid() ? tangent_of(output) : Var());
   }
   return result;
 }
 
 std::string why_no_gradient(Graph& graph, std::span<const Var> outputs, Var input) {
-  const Var start = as_seen_from(graph, std::span(&input, 1), outputs)[0];
-  std::unordered_set<VarId> reached = {start.id()};
-  for (OpId id : graph.region(graph.region_of(start)).ops) {
+  const Identity identity(graph, Reach::graph);
+  std::unordered_set<VarId> reached = {identity(input).id()};
+  for (OpId id : find_ancestors(graph, outputs, Reach::graph)) {
     const Op op = graph.op(id);
     const std::vector<Var> inputs = op.inputs();
     if (std::none_of(inputs.begin(), inputs.end(),
-                     [&](Var var) { return reached.contains(var.id()); })) {
+                     [&](Var var) { return reached.contains(identity(var).id()); })) {
       continue;
     }
     if (!has_rule(op) && !op.def().no_gradient.empty()) {

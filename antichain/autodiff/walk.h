@@ -3,27 +3,38 @@
 // region that is walked.
 #pragma once
 
+#include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "antichain/graph/graph.h"
 
 namespace antichain {
 
-/// Says whether a walk goes on behind an input that depends on another input.
-enum class AtInputs {
-  stop,         // partial derivatives: the inputs vary independently
-  pass_through  // total derivatives
+/// Says how far a walk goes.
+enum class Reach {
+  region,  // rules of ops: inputs and outputs lie in one region, and captured values are constants
+  graph    // users: a captured value stands for what it depends on outside of the region
 };
 
+/// Returns the ops that the values depend on, in build order, which is a topological order also
+/// across regions. Nobody looks behind values for which `stops_at` holds.
+std::vector<OpId> find_ancestors(Graph& graph, std::span<const Var> values, Reach reach,
+                                 const std::function<bool(Var)>& stops_at = {});
+
 /// Returns gradients of sum(outputs · output_grads) with respect to the inputs; none where there is
-/// no dependence. Output gradients that are none are zero.
+/// no dependence. Output gradients that are none are zero. Within a region these are partial
+/// derivatives: the inputs vary independently. Across the graph they are total ones: inputs may
+/// depend on each other.
 std::vector<Var> walk_back(Graph& graph, std::span<const Var> outputs,
                            std::span<const Var> output_grads, std::span<const Var> inputs,
-                           AtInputs at_inputs = AtInputs::stop);
-/// Returns tangents of the outputs for tangents of the inputs; none where there is no dependence.
+                           Reach reach = Reach::region);
+/// Returns tangents of the outputs for tangents of the inputs, which move independently; none where
+/// there is no dependence.
 std::vector<Var> walk_forward(Graph& graph, std::span<const Var> inputs,
-                              std::span<const Var> tangents, std::span<const Var> outputs);
+                              std::span<const Var> tangents, std::span<const Var> outputs,
+                              Reach reach = Reach::region);
 
 /// Applies one op's reverse rule: its own, its engine's, or that of its decomposition.
 std::vector<Var> op_vjp(Op op, const std::vector<Var>& output_grads,

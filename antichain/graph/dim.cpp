@@ -41,9 +41,11 @@ std::int64_t Dim::evaluate(const DimEnv& env) const {
     std::int64_t product = coefficient;
     for (AtomId id : monomial) {
       const Atom& atom = polynomial_->pool->atoms[id];
-      require<ShapeError>(atom.kind != AtomKind::symbol || env.is_bound(id),
-                          "dim '{}' has no value: no input that is fed has it as a size",
-                          atom.name);
+      require<ShapeError>(
+          atom.kind != AtomKind::symbol || env.is_bound(id),
+          "dim '{}' has no value: no input that is fed has it as a size, and no op that "
+          "ran found it out",
+          atom.name);
       product =
           checked_mul(product, atom.kind == AtomKind::symbol
                                    ? env.value(id)

@@ -1,4 +1,6 @@
 // Lists of dims and the values of symbols.
+#include <algorithm>
+
 #include "antichain/base/error.h"
 #include "antichain/graph/dim.h"
 
@@ -53,6 +55,10 @@ std::vector<std::int64_t> evaluate(const Dims& dims, const DimEnv& env) {
     sizes.push_back(dim.evaluate(env));
   }
   return sizes;
+}
+
+bool is_bound(const Dims& dims, const DimEnv& env) {
+  return std::all_of(dims.begin(), dims.end(), [&env](Dim dim) { return dim.is_bound(env); });
 }
 
 Dims substitute(const Dims& dims, const std::unordered_map<std::uint32_t, Dim>& replacement) {

@@ -93,6 +93,12 @@ Op Graph::add(const OpDef& def, std::vector<Var> inputs, Attrs attrs, std::vecto
     input_ids.push_back(input.id());
   }
   attrs = attrs.checked(def.attributes, def.name);
+  const bool touches_state =
+      def.effect == Effect::reads_state || def.effect == Effect::writes_state;
+  require(!touches_state || current_region() == kRootRegion,
+          "{}: state is read and written outside of chains, loops and conds; pass it in or out as "
+          "a value",
+          def.name);
   const bool shared =
       sharing == Sharing::of_equal_ops && def.effect == Effect::none && regions.empty();
   const std::size_t hash = shared ? hash_application(def, input_ids, attrs) : 0;
@@ -172,10 +178,6 @@ void Graph::order_effects(Op op) {
     last = op.id();
     return;
   }
-  require(current_region() == kRootRegion,
-          "{}: state is read and written outside of chains, loops and conds; pass it in or out as "
-          "a value",
-          op.def().name);
   Effects& state = effects_[op.attrs().get<std::string>("state")];
   if (state.last_write.valid()) {
     edges.push_back({state.last_write, true});

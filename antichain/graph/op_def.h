@@ -31,7 +31,7 @@ struct SampleInput {
   double low = -2, high = 2;  // range of the values; integers are drawn from [low, high)
   std::optional<DType> dtype = std::nullopt;  // unset: every type in OpDef::dtypes in turn
   std::vector<std::int64_t> values = {};      // exact contents instead of random ones
-  bool fixed_size = false;  // its size decides a rank, so it cannot be symbolic
+  bool fixed_size = false;                    // its size decides a rank, so it cannot be symbolic
 };
 
 /// A small use of an op, for conformance tests of every backend and derivative.

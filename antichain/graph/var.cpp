@@ -31,7 +31,8 @@ bool Var::has_name() const { return valid() && graph_->names_.contains(id_); }
 
 const Tensor& Var::value() const {
   require(valid() && graph_->evaluator() != nullptr,
-          "{} has no value while the graph is built; compile it, or compute it in eager mode", name());
+          "{} has no value while the graph is built; compile it, or compute it in eager mode",
+          name());
   return graph_->evaluator()->value(*this);
 }
 

@@ -67,6 +67,12 @@ void chain_reference(KernelContext& context) {
       context.outputs[output].select(0, position).copy_from(value);
     }
   };
+  for (std::size_t i = num_states; i < context.outputs.size(); ++i) {
+    require<ShapeError>(!context.wanted[i] || context.outputs[i].defined(),
+                        "{}: the body returns a value whose size only the step finds out, so the "
+                        "steps cannot be stacked",
+                        context.where);
+  }
   for (std::int64_t step = 0; step < length; ++step) {
     const std::int64_t position = reverse ? length - 1 - step : step;
     std::vector<Tensor> arguments = {Tensor::scalar<std::int64_t>(position)};

@@ -184,7 +184,9 @@ const OpDef& linear_seed_def() {
 }
 
 Var constant(Graph& graph, const Tensor& value, Place place) {
-  return graph.add(constant_def(), {}, {{"value", value}}, {}, place).output();
+  // A copy: what the user does to the tensor later does not reach the graph.
+  const Tensor own = value.defined() ? value.clone() : value;
+  return graph.add(constant_def(), {}, {{"value", own}}, {}, place).output();
 }
 
 Var scalar(Graph& graph, DType dtype, double value, Place place) {

@@ -11,6 +11,20 @@ namespace {
 
 using OnDims = Dim (*)(Dim, Dim);
 
+// An element as the run would compute it, if that is known: integers wrap, sizes do not.
+std::optional<Dim> known_element(OnDims on_dims, Dim a, Dim b, DType dtype) {
+  try {
+    const Dim result = on_dims(a, b);
+    const bool fits =
+        !result.is_constant() ||
+        Tensor::scalar<std::int64_t>(result.constant()).cast(dtype).item<std::int64_t>() ==
+            result.constant();
+    return fits ? std::optional(result) : std::nullopt;
+  } catch (const ShapeError&) {
+    return std::nullopt;
+  }
+}
+
 // Small integer values whose elements are known as dims keep being known.
 std::optional<Dims> known_value(const InferContext& context, OnDims on_dims) {
   if (!on_dims || !context.type(0).value || !context.type(1).value) {
@@ -23,7 +37,12 @@ std::optional<Dims> known_value(const InferContext& context, OnDims on_dims) {
   }
   Dims result;
   for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
-    result.push_back(on_dims(a[a.size() == 1 ? 0 : i], b[b.size() == 1 ? 0 : i]));
+    const auto element = known_element(on_dims, a[a.size() == 1 ? 0 : i], b[b.size() == 1 ? 0 : i],
+                                       context.dtype(0));
+    if (!element) {
+      return std::nullopt;
+    }
+    result.push_back(*element);
   }
   return result;
 }

@@ -16,7 +16,11 @@ Var Operand::as(Graph& graph, DType dtype) const {
   }
   const LocationGuard location(graph, location_);
   if (const auto* number = std::get_if<std::int64_t>(&value_); number && !is_float(dtype)) {
-    return constant(graph, Tensor::scalar<std::int64_t>(*number).cast(dtype));
+    const Tensor value = Tensor::scalar<std::int64_t>(*number).cast(dtype);
+    require<TypeError>(value.item<std::int64_t>() == *number,
+                       "the number {} does not fit a value of type {}; cast the value", *number,
+                       name(dtype));
+    return constant(graph, value);
   }
   const auto* whole = std::get_if<std::int64_t>(&value_);
   const double number = whole ? static_cast<double>(*whole) : std::get<double>(value_);

@@ -241,18 +241,19 @@ struct ReduceRow {
 OpDef reduce_op(ReduceRow row) {
   std::vector<AttrSpec> attributes = reduce_attributes();
   attributes.insert(attributes.end(), row.more_attributes.begin(), row.more_attributes.end());
-  return {
-      .name = row.name,
-      .doc = row.doc,
-      .attributes = attributes,
-      .dtypes = row.dtypes,
-      .infer = [dtypes = row.dtypes, needs = row.needs_elements](
-                   InferContext& context) { return infer_reduce(context, dtypes, needs); },
-      .vjp = row.vjp,
-      .decompose = row.decompose,
-      .reference = row.reference,
-      .samples = [self = row.self,
-                  with_empty = !row.needs_elements && !row.nothing_is_nan] { return reduce_samples(self, with_empty); }};
+  return {.name = row.name,
+          .doc = row.doc,
+          .attributes = attributes,
+          .dtypes = row.dtypes,
+          .infer = [dtypes = row.dtypes, needs = row.needs_elements](
+                       InferContext& context) { return infer_reduce(context, dtypes, needs); },
+          .vjp = row.vjp,
+          .decompose = row.decompose,
+          .reference = row.reference,
+          .samples =
+              [self = row.self, with_empty = !row.needs_elements && !row.nothing_is_nan] {
+                return reduce_samples(self, with_empty);
+              }};
 }
 
 Vars mean_decomposition(Op op) {
@@ -297,7 +298,8 @@ const OpDef& mean_def() {
   static const OpDef def = reduce_op({.name = "mean",
                                       .doc = "Mean over axes; of nothing it is NaN.",
                                       .self = mean_def,
-                                      .dtypes = kFloats, .nothing_is_nan = true,
+                                      .dtypes = kFloats,
+                                      .nothing_is_nan = true,
                                       .decompose = mean_decomposition,
                                       .reference = mean_reference});
   return def;
@@ -355,7 +357,8 @@ const OpDef& variance_def() {
       {.name = "variance",
        .doc = "Mean squared distance from the mean.",
        .self = variance_def,
-       .dtypes = kFloats, .nothing_is_nan = true,
+       .dtypes = kFloats,
+       .nothing_is_nan = true,
        .decompose = variance_decomposition,
        .reference = variance_reference,
        .more_attributes = {{"correction", "subtracted from the count", {std::int64_t{0}}}}});
@@ -367,7 +370,7 @@ namespace {
 Attrs reduce_attrs(Var x, const Ints& axes, bool keep_dims) {
   Ints resolved;
   for (std::int64_t axis : axes) {
-    resolved.push_back(normalize_axis(axis, x.rank()));
+    resolved.push_back(axis < 0 && axis >= -x.rank() ? axis + x.rank() : axis);
   }
   return {{"axes", resolved}, {"keep_dims", keep_dims}};
 }

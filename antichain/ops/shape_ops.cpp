@@ -316,7 +316,8 @@ Var squeeze(const Operand& x, std::int64_t axis) {
 Var flip(const Operand& x, const Ints& axes) {
   Ints resolved;
   for (std::int64_t axis : axes) {
-    resolved.push_back(normalize_axis(axis, x.var().rank()));
+    const int rank = x.var().rank();
+    resolved.push_back(axis < 0 && axis >= -rank ? axis + rank : axis);
   }
   return axes.empty() ? x.var() : apply(flip_def(), {x}, {{"axes", resolved}});
 }

@@ -61,7 +61,7 @@ Var declare(std::string_view name, const Operand& initial, bool trainable) {
   const std::string full = graph.qualify(name);
   require(graph.find_state(full) == nullptr, "there is already a state called '{}'", full);
   graph.add_state({full, {value.dtype(), value.shape()}, value, trainable});
-  const Var read = read_state(graph, full);
+  const Var read = read_state(graph, full, initial.location());
   graph.set_name(read, full);
   return read;
 }
@@ -135,12 +135,12 @@ Var parameter(std::string_view name, const Operand& initial) {
 }
 Var buffer(std::string_view name, const Operand& initial) { return declare(name, initial, false); }
 
-Var read_state(Graph& graph, std::string_view name) {
+Var read_state(Graph& graph, std::string_view name, std::source_location place) {
   const RegionSwitch at_root(graph);
   if (const Var known = graph.current_read(name); known.valid()) {
     return known;
   }
-  return graph.add(state_read_def(), {}, {{"state", std::string(name)}}).output();
+  return graph.add(state_read_def(), {}, {{"state", std::string(name)}}, {}, place).output();
 }
 
 const std::string& state_name(Var value) {

@@ -43,10 +43,12 @@ GraphCopy simplify(Graph& source, std::span<const Var> values, std::span<const O
   Op last_twin;
   Cloner cloner(source, *copy.graph, [&](Op twin) {
     last_twin = twin;
-    return options.rewrites ? rewrite(twin) : twin.outputs();
+    // An op that waits for others stays, because its replacement would not wait.
+    return options.rewrites && twin.control_edges().empty() ? rewrite(twin) : twin.outputs();
   });
   for (Op input : source.inputs()) {
     cloner.copy(input);
+    twins[input.id()] = last_twin;
   }
   for (Op op : schedule(source, values, ops)) {
     if (&op.def() != &input_def()) {

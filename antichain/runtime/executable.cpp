@@ -78,8 +78,12 @@ std::vector<Tensor> Executable::bind(const Feeds& feeds, DimEnv& env) const {
   return arguments;
 }
 
-Results Executable::operator()(const Feeds& feeds) const {
-  RunState state{.backend = backend_, .env = {}, .states = states_, .print_line = print_line_};
+Results Executable::run(const Feeds& feeds, const std::vector<RunObserver*>& observers) const {
+  RunState state{.backend = backend_,
+                 .env = {},
+                 .states = states_,
+                 .print_line = print_line_,
+                 .observers = observers};
   const std::vector<Tensor> arguments = bind(feeds, state.env);
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     for (int axis = 0; arguments[i].defined() && axis < inputs_[i].rank(); ++axis) {
@@ -95,6 +99,10 @@ Results Executable::operator()(const Feeds& feeds) const {
   std::vector<Tensor> results = program_->run(arguments, state);
   for (Tensor& result : results) {
     result = backend_->to_host(result);
+    // A result is the caller's own: it must not share memory with feeds, states or constants.
+    if (result.buffer().use_count() > 1) {
+      result = result.clone();
+    }
   }
   return Results(std::move(results));
 }

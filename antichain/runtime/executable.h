@@ -41,7 +41,9 @@ class Executable {
 
   /// Runs once. Throws one clear sentence on unknown or missing inputs and on values that do not
   /// fit. Runs that do not write state may happen at the same time on several threads.
-  Results operator()(const Feeds& feeds) const;
+  Results operator()(const Feeds& feeds) const { return run(feeds, {}); }
+  /// Runs once, watched: by a Profiler, a FiniteCheck or an observer of the caller's own.
+  Results run(const Feeds& feeds, const std::vector<RunObserver*>& observers) const;
 
   Graph& graph() const { return *graph_; }
   std::size_t num_steps() const { return program_->num_steps(); }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 
 #include "antichain/runtime/program.h"
@@ -94,8 +95,10 @@ std::vector<Tensor> OpRunner::run(std::span<const Tensor> inputs,
   if (!op_.def().shape_from_data) {
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const Var output = op_.output(static_cast<int>(i));
-      // Region ops keep only what is read; others compute all of their outputs.
-      if (wanted[i] || regions_.empty()) {
+      // Region ops keep only what is read; others compute all of their outputs. What a body finds
+      // the size of is for the op to allocate.
+      const bool known = regions_.empty() || is_bound(output.shape(), state.env);
+      if (known && (wanted[i] || regions_.empty())) {
         const Shape shape = evaluate(output.shape(), state.env);
         outputs[i] = on_host_ ? Tensor::empty(output.dtype(), shape)
                               : backend.allocate(output.dtype(), shape);
@@ -114,7 +117,16 @@ std::vector<Tensor> OpRunner::run(std::span<const Tensor> inputs,
                         .print_line = state.print_line,
                         .wanted = wanted,
                         .where = where_};
-  kernel_.run(context);
+  if (state.observers.empty()) {
+    kernel_.run(context);
+  } else {
+    const auto start = std::chrono::steady_clock::now();
+    kernel_.run(context);
+    const auto end = std::chrono::steady_clock::now();
+    for (RunObserver* observer : state.observers) {
+      observer->ran({op_, where_, kernel_, arguments, outputs, start, end});
+    }
+  }
   bind_own_symbols(op_, outputs, op_.graph().found_sizes(op_), state.env);
   return outputs;
 }

@@ -12,6 +12,7 @@
 #include "antichain/graph/kernel_context.h"
 #include "antichain/runtime/backend.h"
 #include "antichain/runtime/kernel_table.h"
+#include "antichain/runtime/run_observer.h"
 
 namespace antichain {
 
@@ -23,6 +24,7 @@ struct RunState {
   DimEnv env;
   StateStore* states = nullptr;
   std::function<void(std::string_view line)> print_line;
+  std::vector<RunObserver*> observers;
 };
 
 /// Writes a line to standard output at once: where `print` writes unless told otherwise.

@@ -87,6 +87,8 @@ void Session::initialise_state_of(Op op) {
             antichain::name(state.type.dtype), to_string(state.type.shape));
     return;
   }
+  require(state.initial.valid(), "state '{}' has no value in this session and no initial one",
+          name);
   // The initial value may read states that were declared earlier; those come first.
   initialise_states(graph, {state.initial});
   GraphCopy copy = simplify(graph, std::vector<Var>{state.initial}, {});

@@ -32,7 +32,8 @@ Support support_of(Graph& graph, const GradientEngine& engine) {
   for (OpId id : graph.region(kRootRegion).ops) {
     const Op op = graph.op(id);
     if (!op.regions().empty()) {
-      return engine.supports(op);
+      return engine.supports(op,
+                             std::vector<bool>(static_cast<std::size_t>(op.num_inputs()), true));
     }
   }
   return {};

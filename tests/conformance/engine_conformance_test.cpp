@@ -27,7 +27,7 @@ class TestEngine final : public GradientEngine {
   std::string_view name() const override { return name_; }
   std::string_view summary() const override { return "for tests"; }
   Guarantee guarantee() const override { return guarantee_; }
-  Support supports(Op) const override { return {}; }
+  Support supports(Op, const std::vector<bool>&) const override { return {}; }
   std::vector<Var> differentiate(VjpContext& context) const override { return rule_(context); }
 
  private:

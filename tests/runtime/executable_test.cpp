@@ -110,6 +110,21 @@ TEST_F(ExecutableTest, ResultsOutliveLaterUpdates) {
   EXPECT_EQ(second.to_vector<float>(), (std::vector<float>{2, 2}));
 }
 
+TEST_F(ExecutableTest, ResultsShareNoMemoryWithAnything) {
+  const Var x = graph.input("x", f32, {2});
+  const Var w = parameter("w", full(graph, f32, {2}, 1));
+  const Var c = constant(graph, Tensor::full(f32, {2}, 5));
+  const Executable run = session.compile({x, w, c, x});
+  const Tensor fed = Tensor::full(f32, {2}, 3);
+  const Results results = run({{"x", fed}});
+  for (const Tensor& result : results.tensors()) {
+    result.data<float>()[0] = 99;
+  }
+  EXPECT_EQ(fed.to_vector<float>(), (std::vector<float>{3, 3}));
+  EXPECT_EQ(session.states().get("w").to_vector<float>(), (std::vector<float>{1, 1}));
+  EXPECT_EQ(run({{"x", fed}})[2].to_vector<float>(), (std::vector<float>{5, 5}));
+}
+
 TEST_F(ExecutableTest, PrintGoesWhereItIsTold) {
   const Var x = graph.input("x", f32, {2});
   Executable run = session.compile({print(x, "here")});

@@ -36,6 +36,25 @@ TEST(Session, StatesOfAnotherShapeAreRefused) {
       [&] { session.compile({w}); });
 }
 
+TEST(Session, UpdatesMayBeAnyValue) {
+  Session session;
+  Graph graph = session.graph();
+  const Var x = graph.input("x", f32, {});
+  EXPECT_EQ(session.compile({x + 1}, {.updates = {x, x * 2}})({{"x", Tensor::scalar(2.0F)}}).item(),
+            3);
+}
+
+TEST(Session, StatesWithoutAnInitialValueMustBeSet) {
+  Session session;
+  Graph graph = session.graph();
+  graph.add_state({.name = "w", .type = {f32, {2}}});
+  const Var w = read_state(graph, "w");
+  expect_error<InvalidArgument>("state 'w' has no value in this session and no initial one",
+                                [&] { session.compile({w}); });
+  session.states().set("w", Tensor::full(f32, {2}, 3));
+  EXPECT_EQ(session.compile({w})({})[0].to_vector<float>(), (std::vector<float>{3, 3}));
+}
+
 TEST(Session, InitialValuesMayReadOtherStates) {
   Session session;
   Graph graph = session.graph();
@@ -113,6 +132,14 @@ TEST(Engines, RefusalsGiveTheReason) {
     EXPECT_NE(std::string(error.what()).find("1000000 elements"), std::string::npos)
         << error.what();
   }
+}
+
+TEST(Engines, DataThatNeedsNoGradientMayBeLarge) {
+  Session session;
+  Graph graph = session.graph();
+  const Var x = graph.input("x", f32, {1000, 1000}), w = graph.input("w", f32, {});
+  const Var y = sum(call(graph, [&] { return Vars{sin(x * w)}; }, {.engine = "forward"})[0]);
+  EXPECT_NO_THROW(grad(y, w));
 }
 
 // A recurrent chain by `forward` inside a model that is otherwise differentiated by

@@ -12,7 +12,7 @@ class BackpropEngine final : public GradientEngine {
   }
   Guarantee guarantee() const override { return Guarantee::exact; }
 
-  Support supports(Op region_op) const override {
+  Support supports(Op region_op, const std::vector<bool>&) const override {
     return region_op.def().vjp ? Support{}
                                : Support::no(region_op.def().name + " has no reverse rule");
   }

@@ -44,10 +44,11 @@ class ForwardEngine final : public GradientEngine {
   }
   Guarantee guarantee() const override { return Guarantee::exact; }
 
-  Support supports(Op region_op) const override {
-    for (Var input : region_op.inputs()) {
+  Support supports(Op region_op, const std::vector<bool>& needed) const override {
+    for (int i = 0; i < region_op.num_inputs(); ++i) {
+      const Var input = region_op.input(i);
       const Dim count = numel(input.shape());
-      if (is_float(input.dtype()) && count.range().min > kMaxElements) {
+      if (needed[static_cast<std::size_t>(i)] && count.range().min > kMaxElements) {
         return Support::no("input " + input.name() + " has " + count.str() +
                            " elements, and each costs a run");
       }

@@ -1,0 +1,43 @@
+// Antichain for users: one include for sessions, graphs, operators, derivatives and layers.
+//
+// Begin with antichain::Session, whose graph() makes a graph and whose compile() makes it run.
+// This header and what it includes by name are the public interface. The headers that it leaves out
+// are installed too, for backends, engines and ops of one's own, but may change at any time.
+#pragma once
+
+#include "antichain/autodiff/engine.h"
+#include "antichain/autodiff/grad.h"
+#include "antichain/base/error.h"
+#include "antichain/base/logger.h"
+#include "antichain/graph/dim.h"
+#include "antichain/graph/graph.h"
+#include "antichain/graph/print.h"
+#include "antichain/graph/var.h"
+#include "antichain/nn/initialisers.h"
+#include "antichain/nn/layers.h"
+#include "antichain/nn/sgd.h"
+#include "antichain/ops/catalogue.h"
+#include "antichain/ops/control_flow.h"
+#include "antichain/ops/convolution.h"
+#include "antichain/ops/creation.h"
+#include "antichain/ops/debug_ops.h"
+#include "antichain/ops/elementwise.h"
+#include "antichain/ops/gradient_ops.h"
+#include "antichain/ops/indexing.h"
+#include "antichain/ops/matmul.h"
+#include "antichain/ops/normalization.h"
+#include "antichain/ops/pooling.h"
+#include "antichain/ops/random.h"
+#include "antichain/ops/reduce.h"
+#include "antichain/ops/shape_ops.h"
+#include "antichain/ops/slicing.h"
+#include "antichain/ops/sorting.h"
+#include "antichain/ops/sparse.h"
+#include "antichain/ops/state_ops.h"
+#include "antichain/runtime/executable.h"
+#include "antichain/runtime/finite_check.h"
+#include "antichain/runtime/profiler.h"
+#include "antichain/session/eager.h"
+#include "antichain/session/session.h"
+#include "antichain/tensor/dlpack.h"
+#include "antichain/tensor/tensor.h"

@@ -1,0 +1,71 @@
+// `antichain recipes`: what `antichain run` can run, and what can be set about it.
+#include <fmt/format.h>
+
+#include "apps/antichain/commands.h"
+#include "apps/antichain/table.h"
+#include "recipes/registry.h"
+
+namespace antichain::app {
+
+namespace {
+
+std::string accepted(const RecipeOption& option) {
+  switch (option.kind) {
+    case OptionKind::integer:
+      return fmt::format("whole number in [{}, {}]", option.min, option.max);
+    case OptionKind::number: return fmt::format("number in [{}, {}]", option.min, option.max);
+    case OptionKind::text: break;
+  }
+  return "name";
+}
+
+Json describe(const Recipe& recipe) {
+  Json options = Json::array();
+  for (const RecipeOption& option : recipe.options) {
+    options.push_back({{"name", option.name},
+                       {"default", option.fallback},
+                       {"accepts", accepted(option)},
+                       {"doc", option.doc}});
+  }
+  return {{"name", recipe.name}, {"summary", recipe.summary}, {"options", options}};
+}
+
+void list_recipes(const Globals& globals) {
+  Table table({"recipe", "what it does"});
+  Json list = Json::array();
+  for (const Recipe& recipe : recipes()) {
+    table.add({recipe.name, recipe.summary});
+    list.push_back(describe(recipe));
+  }
+  globals.output.finish(table.str() + "\n`antichain recipes NAME` shows what can be set.\n",
+                        {{"recipes", list}});
+}
+
+void show_recipe(const Globals& globals, const Recipe& recipe) {
+  Table table({"option", "default", "accepts", "meaning"});
+  for (const RecipeOption& option : recipe.options) {
+    table.add({option.name, option.fallback, accepted(option), option.doc});
+  }
+  globals.output.finish(
+      fmt::format("{}: {}\n\n{}\nSet them with --set: antichain run {} --set {}={}\n", recipe.name,
+                  recipe.summary, table.str(), recipe.name, recipe.options[0].name,
+                  recipe.options[0].fallback),
+      describe(recipe));
+}
+
+}  // namespace
+
+void add_recipes_command(CLI::App& app, const Globals& globals) {
+  CLI::App* command = app.add_subcommand("recipes", "List what `run` can run");
+  const auto name = std::make_shared<std::string>();
+  command->add_option("NAME", *name, "Show the options of this recipe");
+  command->callback([&globals, name] {
+    if (name->empty()) {
+      list_recipes(globals);
+    } else {
+      show_recipe(globals, find_recipe(*name));
+    }
+  });
+}
+
+}  // namespace antichain::app

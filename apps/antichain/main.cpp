@@ -1,0 +1,98 @@
+// The command-line program. Exit codes: 0 fine, 2 the user's mistake, 1 ours or the machine's.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "antichain/base/error.h"
+#include "apps/antichain/commands.h"
+#include "apps/antichain/version.h"
+
+namespace antichain::app {
+
+namespace {
+
+constexpr int kOurFault = 1, kUsersFault = 2;
+
+void describe_program(CLI::App& app, Globals& globals) {
+  app.name("antichain");
+  app.description("Antichain: deep learning in which the way of computing gradients is a choice.");
+  app.set_version_flag("--version", [&globals] { return version_text(globals.output.json()); });
+  app.add_flag("--json")->description(
+      "End with one line of JSON on standard output; progress goes to standard error");
+  app.add_option_function<std::string>(
+         "--log-level",
+         [&globals](const std::string& level) { globals.log_level = parse_log_level(level); },
+         "What to log to standard error: debug, info, warning, error or silent [warning]")
+      ->type_name("LEVEL");
+  add_run_command(app, globals);
+  add_ops_command(app, globals);
+  add_engines_command(app, globals);
+  add_recipes_command(app, globals);
+  for (CLI::App* command : app.get_subcommands(nullptr)) {
+    command->fallthrough();  // --json is understood behind the command too
+    command->footer("Also: --json and --log-level, see `antichain --help`.");
+  }
+}
+
+// CLI11's sentence about arguments that do not parse; for a misspelt command, our own.
+std::string explain(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<std::string> unknown = app.remaining();
+  if (app.get_subcommands().empty() && !unknown.empty() && !unknown[0].starts_with("-")) {
+    std::vector<std::string> names;
+    for (const CLI::App* command : app.get_subcommands(nullptr)) {
+      names.push_back(command->get_name());
+    }
+    return fmt::format("there is no command '{}'; there are: {}", unknown[0],
+                       fmt::join(names, ", "));
+  }
+  return fmt::format("{}; see `antichain --help`", error.what());
+}
+
+void run(CLI::App& app, Globals& globals, int argc, char** argv) {
+  describe_program(app, globals);
+  app.parse(argc, argv);  // runs the command too
+  require(!app.get_subcommands().empty(), "no command given; see `antichain --help`");
+}
+
+}  // namespace
+
+// The one place where errors become sentences and exit codes.
+static int guarded_run(int argc, char** argv) {
+  // Looked for by hand: an error while parsing is reported in JSON too.
+  const bool json = std::any_of(
+      argv, argv + argc, [](const char* text) { return std::string_view(text) == "--json"; });
+  Globals globals{.output = Output(json)};
+  CLI::App app;
+  int code = kUsersFault;
+  std::string sentence;
+  try {
+    run(app, globals, argc, argv);
+    return 0;
+  } catch (const CLI::Success& request) {  // --help and --version
+    return app.exit(request);
+  } catch (const CLI::ParseError& error) {
+    sentence = explain(app, error);
+  } catch (const InternalError& error) {
+    code = kOurFault;
+    sentence = fmt::format("internal error, please report it: {} ({}:{})", error.what(),
+                           error.where().file_name(), error.where().line());
+  } catch (const CommError& error) {
+    code = kOurFault;
+    sentence = error.what();
+  } catch (const Error& error) {
+    sentence = error.what();
+  } catch (const std::bad_alloc&) {
+    code = kOurFault;
+    sentence = "out of memory";
+  } catch (const std::exception& error) {
+    code = kOurFault;
+    sentence = fmt::format("unexpected error, please report it: {}", error.what());
+  }
+  globals.output.fail(sentence);
+  return code;
+}
+
+}  // namespace antichain::app
+
+int main(int argc, char** argv) { return antichain::app::guarded_run(argc, argv); }

@@ -1,0 +1,33 @@
+#include "recipes/registry.h"
+
+#include <algorithm>
+
+#include "antichain/base/edit_distance.h"
+#include "antichain/base/error.h"
+#include "recipes/spirals.h"
+
+namespace antichain {
+
+const std::vector<Recipe>& recipes() {
+  static const std::vector<Recipe> all = {spirals_recipe()};
+  return all;
+}
+
+const Recipe& find_recipe(std::string_view name) {
+  const auto nearest =
+      std::min_element(recipes().begin(), recipes().end(), [&](const Recipe& a, const Recipe& b) {
+        return edit_distance(name, a.name) < edit_distance(name, b.name);
+      });
+  require(nearest->name == name, "there is no recipe '{}'; did you mean '{}'?", name,
+          nearest->name);
+  return *nearest;
+}
+
+double RecipeResult::metric(std::string_view name) const {
+  const auto found = std::find_if(metrics.begin(), metrics.end(),
+                                  [&](const Metric& metric) { return metric.name == name; });
+  ensure(found != metrics.end(), "there is no metric '{}'", name);
+  return found->value;
+}
+
+}  // namespace antichain

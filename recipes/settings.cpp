@@ -1,0 +1,85 @@
+#include "recipes/settings.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "antichain/base/error.h"
+
+namespace antichain {
+
+namespace {
+
+// The whole text as a number, or nothing.
+template <class T>
+std::optional<T> parse(std::string_view text) {
+  T value{};
+  const char* end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, value);
+  return result.ec == std::errc() && result.ptr == end ? std::optional<T>(value) : std::nullopt;
+}
+
+void check(const RecipeOption& option, std::string_view value) {
+  if (option.kind == OptionKind::text) {
+    require(!value.empty(), "option '{}' must not be empty", option.name);
+    return;
+  }
+  std::optional<double> number = parse<double>(value);
+  const bool whole = parse<std::int64_t>(value).has_value();
+  if (number && (!std::isfinite(*number) || (option.kind == OptionKind::integer && !whole))) {
+    number = std::nullopt;
+  }
+  require(number.has_value(), "option '{}' must be a {}, got '{}'", option.name,
+          option.kind == OptionKind::integer ? "whole number" : "number", value);
+  require(*number >= option.min && *number <= option.max,
+          "option '{}' must be within [{}, {}], got {}", option.name, option.min, option.max,
+          value);
+}
+
+}  // namespace
+
+RecipeSettings::RecipeSettings(std::string recipe, std::vector<RecipeOption> options)
+    : recipe_(std::move(recipe)), options_(std::move(options)) {}
+
+const RecipeOption& RecipeSettings::option(std::string_view name) const {
+  std::string known;
+  for (const RecipeOption& option : options_) {
+    if (option.name == name) {
+      return option;
+    }
+    known += (known.empty() ? "" : ", ") + option.name;
+  }
+  fail<InvalidArgument>("recipe '{}' has no option '{}'; it has: {}", recipe_, name, known);
+}
+
+void RecipeSettings::set(std::string_view name, std::string_view value) {
+  check(option(name), value);
+  given_.insert_or_assign(std::string(name), std::string(value));
+}
+
+void RecipeSettings::set_fallback(std::string_view name, std::string_view value) {
+  if (!given_.contains(name)) {
+    set(name, value);
+  }
+}
+
+const std::string& RecipeSettings::text(std::string_view name) const {
+  const auto found = given_.find(name);
+  return found != given_.end() ? found->second : option(name).fallback;
+}
+
+std::int64_t RecipeSettings::integer(std::string_view name) const {
+  const std::optional<std::int64_t> value = parse<std::int64_t>(text(name));
+  ensure(value.has_value(), "option '{}' is not an integer", name);
+  return *value;
+}
+
+double RecipeSettings::number(std::string_view name) const {
+  const std::optional<double> value = parse<double>(text(name));
+  ensure(value.has_value(), "option '{}' is not a number", name);
+  return *value;
+}
+
+}  // namespace antichain

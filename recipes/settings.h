@@ -1,0 +1,49 @@
+// What can be set about a recipe, and what was set.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace antichain {
+
+enum class OptionKind { integer, number, text };
+
+struct RecipeOption {
+  std::string name;
+  OptionKind kind = OptionKind::text;
+  std::string fallback;  // the value when none is given, as a user would write it
+  std::string doc;
+  // Of integers and numbers; both ends are included.
+  double min = -std::numeric_limits<double>::infinity();
+  double max = std::numeric_limits<double>::infinity();
+};
+
+/// Holds a value for every option of a recipe. Whatever it returns has been checked.
+class RecipeSettings {
+ public:
+  /// Starts with the options' fallbacks; `recipe` is for messages.
+  RecipeSettings(std::string recipe, std::vector<RecipeOption> options);
+
+  /// Sets an option; throws InvalidArgument on an unknown name and on a value that does not fit.
+  void set(std::string_view name, std::string_view value);
+  /// Sets an option that the user has left alone: for fallbacks that depend on other options.
+  void set_fallback(std::string_view name, std::string_view value);
+
+  std::int64_t integer(std::string_view name) const;
+  double number(std::string_view name) const;
+  const std::string& text(std::string_view name) const;
+  const std::vector<RecipeOption>& options() const { return options_; }
+
+ private:
+  const RecipeOption& option(std::string_view name) const;
+
+  std::string recipe_;
+  std::vector<RecipeOption> options_;
+  std::map<std::string, std::string, std::less<>> given_;
+};
+
+}  // namespace antichain

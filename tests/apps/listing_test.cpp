@@ -1,0 +1,86 @@
+// Commands that list what there is: help, version, ops, engines, recipes.
+#include <gmock/gmock.h>
+
+#include "tests/apps/run_program.h"
+
+namespace antichain {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+
+TEST(Help, IsThereForEveryCommand) {
+  for (const char* command : {"", "run ", "ops ", "engines ", "recipes "}) {
+    for (const char* flag : {"--help", "-h"}) {
+      SCOPED_TRACE(std::string(command) + flag);
+      const ProgramRun run = run_program(std::string(command) + flag);
+      EXPECT_EQ(run.code, 0);
+      EXPECT_THAT(run.out, HasSubstr("Usage: antichain "));
+      EXPECT_THAT(run.out, HasSubstr("--json"));
+      EXPECT_EQ(run.err, "");
+    }
+  }
+}
+
+TEST(Version, NamesVersionAndParts) {
+  const ProgramRun run = run_program("--version");
+  EXPECT_EQ(run.code, 0);
+  EXPECT_THAT(run.out, ContainsRegex("^antichain [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+  EXPECT_THAT(run.out, ContainsRegex("blas +(yes|no)"));
+  const ProgramRun json = run_program("--json --version");
+  EXPECT_EQ(json.code, 0);
+  EXPECT_TRUE(json.last_line().at("version").is_string());
+  EXPECT_TRUE(json.last_line().at("parts").at("blas").is_boolean());
+}
+
+TEST(Ops, ListsTheCatalogue) {
+  const ProgramRun run = run_program("ops");
+  EXPECT_EQ(run.code, 0);
+  EXPECT_THAT(run.out, ContainsRegex("\nmatmul +[a-z]+ +own rule"));
+  EXPECT_THAT(run.out, ContainsRegex("\nsoftmax +floats +through its decomposition|"
+                                     "\nsoftmax +floats +own rule"));
+  EXPECT_THAT(run.out, ContainsRegex("\nargmax +[a-z ]+ +none: "));
+  const nlohmann::json ops = run_program("ops --json").last_line().at("ops");
+  ASSERT_GT(ops.size(), 50U);
+  for (const nlohmann::json& op : ops) {
+    SCOPED_TRACE(op.dump());
+    for (const char* field : {"name", "derivative", "doc"}) {
+      EXPECT_FALSE(op.at(field).get<std::string>().empty());
+    }
+    EXPECT_NE(op.at("derivative"), "none: ");
+    EXPECT_TRUE(op.at("dtypes").is_array());
+  }
+}
+
+TEST(Ops, ShowsOne) {
+  const ProgramRun run = run_program("ops matmul");
+  EXPECT_EQ(run.code, 0);
+  EXPECT_THAT(run.out, HasSubstr("transpose_a"));
+  EXPECT_THAT(run.out, ContainsRegex("kernels +blas gemm, reference"));
+  const nlohmann::json op = run_program("--json ops matmul").last_line();
+  EXPECT_EQ(op.at("name"), "matmul");
+  EXPECT_EQ(op.at("attributes").at(0).at("default"), "false");
+  EXPECT_EQ(run_program("--json ops assign").last_line().at("effect"), "writes state");
+  EXPECT_FALSE(run_program("--json ops add").last_line().at("rewrites").empty());
+}
+
+TEST(Engines, AreListedWithTheirGuarantee) {
+  const ProgramRun run = run_program("engines");
+  EXPECT_EQ(run.code, 0);
+  EXPECT_THAT(run.out, ContainsRegex("\nbackprop +exact"));
+  const nlohmann::json engines = run_program("engines --json").last_line().at("engines");
+  ASSERT_GE(engines.size(), 2U);
+  EXPECT_EQ(engines.at(1).at("name"), "forward");
+}
+
+TEST(Recipes, AreListedWithTheirOptions) {
+  EXPECT_THAT(run_program("recipes").out, ContainsRegex("\nspirals +a perceptron"));
+  const ProgramRun one = run_program("recipes spirals");
+  EXPECT_EQ(one.code, 0);
+  EXPECT_THAT(one.out, ContainsRegex("\narms +3 +whole number in \\[2, 8\\]"));
+  EXPECT_EQ(run_program("recipes --json").last_line().at("recipes").at(0).at("name"), "spirals");
+  EXPECT_EQ(run_program("recipes spirals --json").last_line().at("options").size(), 8U);
+}
+
+}  // namespace
+}  // namespace antichain
