@@ -20,6 +20,7 @@ run: install-packages  ## install packages, build, and run the built-in main job
 test: install-packages  ## install packages, build, and run every test
 	@$(MAKE) --no-print-directory build
 	$(call test,release)
+	@build/tests/conformance/test_conformance --gtest_brief=1  # prints how many cases it holds
 
 build:  ## build everything; the program is build/bin/antichain
 	$(call build,release)

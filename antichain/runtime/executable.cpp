@@ -18,6 +18,26 @@ void check_fits(const std::string& name, const Tensor& value, const VarType& typ
                       to_string(value.shape()));
 }
 
+// Finds the one unknown symbol of a size such as 2*n + 1 from its value; leaves what is not linear.
+void solve(Dim dim, std::int64_t size, DimEnv& env) {
+  std::vector<std::uint32_t> symbols;
+  dim.collect_symbols(symbols);
+  std::erase_if(symbols, [&env](std::uint32_t symbol) { return env.is_bound(symbol); });
+  if (symbols.empty() || std::count(symbols.begin(), symbols.end(), symbols[0]) !=
+                             static_cast<std::ptrdiff_t>(symbols.size())) {
+    return;
+  }
+  const auto at = [&](std::int64_t value) {
+    DimEnv tried = env;
+    tried.bind(symbols[0], value);
+    return dim.evaluate(tried);
+  };
+  const std::int64_t start = at(0), slope = at(1) - start;
+  if (slope != 0 && at((size - start) / slope) == size) {
+    env.bind(symbols[0], (size - start) / slope);
+  }
+}
+
 }  // namespace
 
 Executable::Executable(std::unique_ptr<Graph> graph, std::span<const Var> results,
@@ -78,6 +98,26 @@ std::vector<Tensor> Executable::bind(const Feeds& feeds, DimEnv& env) const {
   return arguments;
 }
 
+void Executable::check_sizes(std::span<const Tensor> arguments, DimEnv& env) const {
+  const auto for_each_size = [&](const auto& visit) {
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      for (int axis = 0; arguments[i].defined() && axis < inputs_[i].rank(); ++axis) {
+        visit(inputs_[i], axis, arguments[i].shape()[static_cast<std::size_t>(axis)]);
+      }
+    }
+  };
+  for_each_size(
+      [&env](Var input, int axis, std::int64_t size) { solve(input.dim(axis), size, env); });
+  for_each_size([&env](Var input, int axis, std::int64_t size) {
+    const Dim dim = input.dim(axis);
+    const bool known = dim.is_bound(env);
+    require<ShapeError>(
+        known && dim.evaluate(env) == size, "input '{}': axis {} must be {}{}, got {}",
+        input.producer().attrs().get<std::string>("name"), axis, dim.str(),
+        dim.is_constant() || !known ? "" : fmt::format(" = {}", dim.evaluate(env)), size);
+  });
+}
+
 Results Executable::run(const Feeds& feeds, const std::vector<RunObserver*>& observers) const {
   RunState state{.backend = backend_,
                  .env = {},
@@ -85,17 +125,7 @@ Results Executable::run(const Feeds& feeds, const std::vector<RunObserver*>& obs
                  .print_line = print_line_,
                  .observers = observers};
   const std::vector<Tensor> arguments = bind(feeds, state.env);
-  for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    for (int axis = 0; arguments[i].defined() && axis < inputs_[i].rank(); ++axis) {
-      const Dim dim = inputs_[i].dim(axis);
-      const std::int64_t size = arguments[i].shape()[static_cast<std::size_t>(axis)];
-      require<ShapeError>(!dim.is_bound(state.env) || dim.evaluate(state.env) == size,
-                          "input '{}': axis {} must be {}{}, got {}",
-                          inputs_[i].producer().attrs().get<std::string>("name"), axis, dim.str(),
-                          dim.is_constant() ? "" : fmt::format(" = {}", dim.evaluate(state.env)),
-                          size);
-    }
-  }
+  check_sizes(arguments, state.env);
   std::vector<Tensor> results = program_->run(arguments, state);
   for (Tensor& result : results) {
     result = backend_->to_host(result);

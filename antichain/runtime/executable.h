@@ -54,6 +54,7 @@ class Executable {
 
  private:
   std::vector<Tensor> bind(const Feeds& feeds, DimEnv& env) const;
+  void check_sizes(std::span<const Tensor> arguments, DimEnv& env) const;
 
   std::unique_ptr<Graph> graph_;
   std::vector<Var> inputs_;

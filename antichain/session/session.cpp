@@ -4,6 +4,7 @@
 #include "antichain/engines/backprop/backprop_engine.h"
 #include "antichain/engines/forward/forward_engine.h"
 #include "antichain/graph/evaluator.h"
+#include "antichain/graph/structural_ops.h"
 #include "antichain/graph/traversal.h"
 #include "antichain/graph/verify.h"
 #include "antichain/ops/random.h"
@@ -89,18 +90,22 @@ void Session::initialise_state_of(Op op) {
   }
   require(state.initial.valid(), "state '{}' has no value in this session and no initial one",
           name);
+  if (graph.evaluator()) {  // in eager mode it is known
+    states_.set(name, graph.evaluator()->value(state.initial).clone());
+    return;
+  }
   // The initial value may read states that were declared earlier; those come first.
   initialise_states(graph, {state.initial});
+  for (Op needed : schedule(graph, std::vector<Var>{state.initial})) {
+    require(&needed.def() != &input_def(),
+            "state '{}' starts from input '{}', which has no value before a run; start it from "
+            "something that needs no input",
+            name, needed.output().name());
+  }
   GraphCopy copy = simplify(graph, std::vector<Var>{state.initial}, {});
   const Executable evaluate(std::move(copy.graph), copy.values, {}, *backend_, backend_->kernels(),
                             logger(), states_);
-  Feeds feeds;
-  for (Op input : graph.inputs()) {  // in eager mode, what was entered
-    if (graph.evaluator()) {
-      feeds[input.output().name()] = graph.evaluator()->value(input.output());
-    }
-  }
-  states_.set(name, evaluate(feeds)[0].clone());
+  states_.set(name, evaluate({})[0]);
 }
 
 }  // namespace antichain

@@ -27,6 +27,9 @@ struct CompileOptions {
   bool simplify = true;           // apply the ops' local rewrites
 };
 
+/// A session, its graphs and its executables belong to one thread at a time, with one exception: an
+/// executable that writes no state may be run by many threads, while nobody builds on the graph
+/// that it came from.
 class Session {
  public:
   /// Throws DeviceError when this build or machine has no such device.

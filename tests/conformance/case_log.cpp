@@ -1,6 +1,7 @@
 #include "tests/conformance/case_log.h"
 
 #include <fmt/core.h>
+#include <gtest/gtest.h>
 
 namespace antichain::conformance {
 
@@ -24,5 +25,21 @@ void CaseLog::print() const {
     fmt::print("  {} [{}]\n", reason, names);
   }
 }
+
+namespace {
+
+class PrintAtTheEnd : public testing::Environment {
+ public:
+  void TearDown() override { log.print(); }
+  CaseLog log;
+};
+
+// GoogleTest owns it and wants it before the tests begin.
+PrintAtTheEnd* const environment =
+    static_cast<PrintAtTheEnd*>(testing::AddGlobalTestEnvironment(new PrintAtTheEnd));
+
+}  // namespace
+
+CaseLog& printed_log() { return environment->log; }
 
 }  // namespace antichain::conformance

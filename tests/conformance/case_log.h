@@ -20,4 +20,7 @@ class CaseLog {
   std::map<std::string, std::set<std::string>> refusals_;  // reason -> ops
 };
 
+/// Returns the log of this test program, which is printed when the program ends.
+CaseLog& printed_log();
+
 }  // namespace antichain::conformance

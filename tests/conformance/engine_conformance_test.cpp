@@ -94,14 +94,6 @@ int failures_of(const std::function<void(CaseLog&)>& check) {
   return results.size();
 }
 
-class PrintLog : public testing::Environment {
- public:
-  void TearDown() override { log.print(); }
-  CaseLog log;
-};
-PrintLog* const shared_log =
-    static_cast<PrintLog*>(testing::AddGlobalTestEnvironment(new PrintLog));  // GoogleTest owns it
-
 TEST(EngineConformance, EveryEngineOfASessionIsCovered) {
   // A new engine must be added to the tests below: this list is what they cover.
   const Session session;
@@ -113,15 +105,15 @@ TEST(EngineConformance, EveryEngineOfASessionIsCovered) {
 }
 
 TEST(EngineConformance, BackpropIsExact) {
-  check_exact([](int) { return make_backprop_engine(); }, shared_log->log);
+  check_exact([](int) { return make_backprop_engine(); }, printed_log());
 }
 
 TEST(EngineConformance, ForwardIsExact) {
-  check_exact([](int) { return make_forward_engine(); }, shared_log->log);
+  check_exact([](int) { return make_forward_engine(); }, printed_log());
 }
 
 TEST(EngineConformance, IterativeCheckAcceptsAndCatches) {
-  check_iterative(make_halving, 30, 1e-6, shared_log->log);
+  check_iterative(make_halving, 30, 1e-6, printed_log());
   // Five cycles are not enough for 1e-6.
   EXPECT_GT(failures_of([](CaseLog& log) { check_iterative(make_halving, 5, 1e-6, log); }), 0);
 }
@@ -129,7 +121,7 @@ TEST(EngineConformance, IterativeCheckAcceptsAndCatches) {
 TEST(EngineConformance, UnbiasedCheckAcceptsAndCatches) {
   constexpr int kRuns = 600;
   check_unbiased([](int copies) { return make_random_directions(copies, 0); }, kRuns,
-                 shared_log->log);
+                 printed_log());
   const auto biased = [](int copies) { return make_random_directions(copies, 2); };
   EXPECT_GT(failures_of([&](CaseLog& log) { check_unbiased(biased, kRuns, log); }), 0);
 }

@@ -9,21 +9,11 @@
 namespace antichain::conformance {
 namespace {
 
-// Prints at the end of the program.
-class PrintLog : public testing::Environment {
- public:
-  void TearDown() override { log.print(); }
-  CaseLog log;
-};
-
-PrintLog* const shared_log =
-    static_cast<PrintLog*>(testing::AddGlobalTestEnvironment(new PrintLog));  // GoogleTest owns it
-
 class OpConformance : public testing::TestWithParam<const OpDef*> {};
 
 TEST_P(OpConformance, Holds) {
   const OpDef& def = *GetParam();
-  CaseLog& log = shared_log->log;
+  CaseLog& log = printed_log();
   EXPECT_FALSE(def.doc.empty());
   if (!def.samples) {
     ASSERT_EQ(def.name, "input") << def.name << " has no samples";

@@ -85,6 +85,18 @@ TEST_F(ExecutableTest, SizesThatOnlyTheRunCanCompareAreCompared) {
   }
 }
 
+TEST_F(ExecutableTest, SizesThatAreExpressionsAreSolved) {
+  const Dim n = graph.dim("n"), k = graph.dim("k");
+  const Var pairs = graph.input("pairs", f32, {2 * n + 1, k});
+  const Executable run = session.compile({dim_value(graph, n), dim_value(graph, k), pairs});
+  const Results results = run({{"pairs", Tensor::zeros(f32, {7, 4})}});
+  EXPECT_EQ(results[0].item<int>(), 3);
+  EXPECT_EQ(results[1].item<int>(), 4);
+  expect_error<ShapeError>("input 'pairs': axis 0 must be 2*n + 1, got 6", [&] {
+    run({{"pairs", Tensor::zeros(f32, {6, 4})}});
+  });
+}
+
 TEST_F(ExecutableTest, UnusedInputsNeedNotBeFed) {
   graph.input("unused", f32, {3});
   const Var x = graph.input("x", f32, {});

@@ -63,6 +63,16 @@ TEST(Session, InitialValuesMayReadOtherStates) {
   EXPECT_EQ(session.compile({b})({})[0].to_vector<float>(), (std::vector<float>{10, 10}));
 }
 
+TEST(Session, StatesDoNotStartFromInputs) {
+  Session session;
+  Graph graph = session.graph();
+  const Var w = parameter("w", graph.input("x", f32, {2}) * 2);
+  expect_error<InvalidArgument>(
+      "state 'w' starts from input 'x', which has no value before a run; start it from something "
+      "that needs no input",
+      [&] { session.compile({w}); });
+}
+
 TEST(Session, SeedDecidesRandomNumbersAndRunsDiffer) {
   const auto draw = [](std::int64_t seed) {
     Session session({.seed = seed});
