@@ -63,9 +63,9 @@ Var RegionScope::step_param() {
   return step;
 }
 
-RegionId RegionScope::finish(std::vector<Var> results) {
+RegionId RegionScope::finish(const std::vector<Var>& results) {
   ensure(graph_.current_region() == region_, "regions must be finished inside out");
-  for (Var& result : results) {
+  for (Var result : results) {
     require(result.valid() && &result.graph() == &graph_,
             "a region returns something that is no value");
     graph_.regions_[region_.value].info.results.push_back(graph_.capture(result).id());

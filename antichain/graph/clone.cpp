@@ -51,7 +51,7 @@ std::vector<Var> Cloner::copy(Op op) {
   for (Op before : earlier) {
     target_.add_control_edge(before, twin);
   }
-  const std::vector<Var> outputs = replace_ ? replace_(twin) : twin.outputs();
+  std::vector<Var> outputs = replace_ ? replace_(twin) : twin.outputs();
   for (int i = 0; i < op.num_outputs(); ++i) {
     const Var original = op.output(i), copied = outputs[static_cast<std::size_t>(i)];
     copies_[original.id()] = copied;

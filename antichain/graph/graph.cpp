@@ -61,8 +61,6 @@ Graph::Graph(std::shared_ptr<DimPool> dims, std::shared_ptr<const EngineSet> eng
   open_regions_.push_back(kRootRegion);
 }
 
-Graph Graph::like(const Graph& other) { return Graph(other.dims_, other.engines_); }
-
 Var Graph::input(std::string_view name, DType dtype, const std::vector<DimSpec>& shape,
                  Location location) {
   require(!name.empty(), "an input must have a name");

@@ -73,8 +73,8 @@ class Graph {
   Graph();
   /// Makes a graph whose gradients may use these engines.
   explicit Graph(std::shared_ptr<const EngineSet> engines);
-  /// Makes an empty graph that shares dims (and engines) with `other`, for copies of parts of it.
-  static Graph like(const Graph& other);
+  /// Makes an empty graph that shares dims and engines with another one, for copies of parts of it.
+  Graph(std::shared_ptr<DimPool> dims, std::shared_ptr<const EngineSet> engines);
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
@@ -174,7 +174,6 @@ class Graph {
     std::vector<OpId> reads;  // since the last write
   };
 
-  Graph(std::shared_ptr<DimPool> dims, std::shared_ptr<const EngineSet> engines);
   Var add_var(VarType type, OpId producer, std::uint32_t index);
   OpId find_equal(std::size_t hash, const OpDef& def, std::span<const VarId> inputs,
                   const Attrs& attrs) const;
@@ -257,7 +256,7 @@ class RegionScope {
   /// Adds the parameter that counts steps.
   Var step_param();
   /// Closes the region; its results may also be parameters or captured values.
-  RegionId finish(std::vector<Var> results);
+  RegionId finish(const std::vector<Var>& results);
   /// Returns the outer values that became parameters behind the declared ones; call after finish().
   std::vector<Var> captures() const;
 

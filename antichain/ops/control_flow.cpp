@@ -69,7 +69,7 @@ std::vector<VarType> infer_cond(InferContext& context) {
   require(context.num_inputs() >= 1, "cond: takes a predicate");
   context.require_dtype(0, {DType::boolean});
   context.require_rank(0, 0);
-  const std::vector<VarType> yes = result_types(context, context.regions()[0]);
+  std::vector<VarType> yes = result_types(context, context.regions()[0]);
   const std::vector<VarType> no = result_types(context, context.regions()[1]);
   require(yes.size() == no.size(), "cond: the two bodies return {} and {} values", yes.size(),
           no.size());

@@ -59,7 +59,7 @@ void assert_finite_reference(KernelContext& context) {
 }
 
 std::vector<Sample> samples_of(Var (*function)(const Operand&, std::string_view)) {
-  const auto with = [function](std::string message) {
+  const auto with = [function](const std::string& message) {
     return
         [=](Graph&, std::span<const Var> in) { return std::vector<Var>{function(in[0], message)}; };
   };

@@ -99,7 +99,8 @@ std::vector<Sample> samples(const OpDef& def, int arity, double low, double high
 
 }  // namespace
 
-OpDef make_def(ElementwiseRow row, int arity, std::function<void(KernelContext&)> reference) {
+OpDef make_def(const ElementwiseRow& row, int arity,
+               std::function<void(KernelContext&)> reference) {
   OpDef def{
       .name = row.name,
       .doc = row.doc,
@@ -110,7 +111,7 @@ OpDef make_def(ElementwiseRow row, int arity, std::function<void(KernelContext&)
       .no_gradient = row.predicate && row.no_gradient.empty() ? "its result is true or false"
                                                               : row.no_gradient,
       .decompose = row.decompose,
-      .rewrites = std::move(row.rewrites),
+      .rewrites = row.rewrites,
       .reference = std::move(reference),
   };
   if (row.partials) {

@@ -33,7 +33,7 @@ struct ElementwiseRow {
 namespace elementwise {
 
 // Parts that do not depend on the functor.
-OpDef make_def(ElementwiseRow row, int arity, std::function<void(KernelContext&)> reference);
+OpDef make_def(const ElementwiseRow& row, int arity, std::function<void(KernelContext&)> reference);
 
 template <class F, class C>
 void run_unary(const Tensor& in, const Tensor& out) {
@@ -59,8 +59,8 @@ void run_binary(const Tensor& a, const Tensor& b, const Tensor& out) {
 /// Makes the operator of a functor of one argument; `kIntegers` says whether it is also used on
 /// integers.
 template <class F, bool kIntegers = false>
-OpDef unary_op(ElementwiseRow row) {
-  return elementwise::make_def(std::move(row), 1, [](KernelContext& context) {
+OpDef unary_op(const ElementwiseRow& row) {
+  return elementwise::make_def(row, 1, [](KernelContext& context) {
     if constexpr (kIntegers) {
       visit_compute(context.in(0).dtype(), [&](auto zero) {
         elementwise::run_unary<F, decltype(zero)>(context.in(0), context.out());
@@ -73,8 +73,8 @@ OpDef unary_op(ElementwiseRow row) {
 
 /// Makes the operator of a functor of two arguments.
 template <class F, bool kIntegers = true>
-OpDef binary_op(ElementwiseRow row) {
-  return elementwise::make_def(std::move(row), 2, [](KernelContext& context) {
+OpDef binary_op(const ElementwiseRow& row) {
+  return elementwise::make_def(row, 2, [](KernelContext& context) {
     if constexpr (kIntegers) {
       visit_compute(context.in(0).dtype(), [&](auto zero) {
         elementwise::run_binary<F, decltype(zero)>(context.in(0), context.in(1), context.out());

@@ -101,7 +101,8 @@ struct AlongSample {
 };
 
 std::vector<AlongSample> along_samples() {
-  const auto indices = [](Shape shape, std::vector<std::int64_t> values, DType dtype = DType::i64) {
+  const auto indices = [](const Shape& shape, const std::vector<std::int64_t>& values,
+                          DType dtype = DType::i64) {
     return SampleInput{.shape = shape, .dtype = dtype, .values = values};
   };
   return {

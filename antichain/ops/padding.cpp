@@ -40,7 +40,7 @@ void pad_reference(KernelContext& context) {
 }
 
 std::vector<Sample> pad_samples() {
-  const auto with = [](Dims before, Dims after, double value) {
+  const auto with = [](const Dims& before, const Dims& after, double value) {
     return [=](Graph&, std::span<const Var> in) {
       return std::vector<Var>{pad(in[0], before, after, value)};
     };

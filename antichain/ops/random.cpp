@@ -119,7 +119,7 @@ std::vector<Sample> float_samples(Draw draw) {
 }
 
 std::vector<Sample> bernoulli_samples() {
-  const auto with = [](double probability, Dims shape) {
+  const auto with = [](double probability, const Dims& shape) {
     return [=](Graph& graph, std::span<const Var> in) {
       return std::vector<Var>{random_bernoulli(graph, probability, shape, {in[0]})};
     };

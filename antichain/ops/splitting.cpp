@@ -66,7 +66,7 @@ void split_reference(KernelContext& context) {
 }
 
 std::vector<Sample> split_samples() {
-  const auto with = [](Dims sizes, std::int64_t axis) {
+  const auto with = [](const Dims& sizes, std::int64_t axis) {
     return [=](Graph&, std::span<const Var> in) { return split(in[0], sizes, axis); };
   };
   return {

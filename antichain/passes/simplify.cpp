@@ -35,7 +35,7 @@ std::vector<Var> rewrite(Op op) {
 
 GraphCopy simplify(Graph& source, std::span<const Var> values, std::span<const Op> ops,
                    const SimplifyOptions& options) {
-  GraphCopy copy{std::unique_ptr<Graph>(new Graph(Graph::like(source))), {}, {}};
+  GraphCopy copy{std::make_unique<Graph>(source.dim_pool(), source.engines()), {}, {}};
   for (const StateInfo& state : source.states()) {
     copy.graph->add_state({state.name, state.type, {}, state.trainable});
   }

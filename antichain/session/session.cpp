@@ -33,7 +33,7 @@ std::unique_ptr<Backend> make_backend(Device device) {
 
 }  // namespace
 
-Session::Session(SessionOptions options)
+Session::Session(const SessionOptions& options)
     : Session(make_backend(parse_device(options.device)), options) {}
 
 Session::Session(std::unique_ptr<Backend> backend, SessionOptions options)

@@ -33,7 +33,7 @@ struct CompileOptions {
 class Session {
  public:
   /// Throws DeviceError when this build or machine has no such device.
-  explicit Session(SessionOptions options = {});
+  explicit Session(const SessionOptions& options = {});
   /// Runs on a backend of the caller's own; `options.device` is not looked at.
   explicit Session(std::unique_ptr<Backend> backend, SessionOptions options = {});
 

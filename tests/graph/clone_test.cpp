@@ -82,7 +82,7 @@ TEST_F(CloneTest, OtherGraphsGetNamesPlacesAndControlEdges) {
   const Var a = sin(x), b = cos(x);
   graph.set_name(a, "a");
   graph.add_control_edge(a.producer(), b.producer());
-  Graph target = Graph::like(graph);
+  Graph target(graph.dim_pool(), graph.engines());
   Cloner cloner(graph, target);
   for (Op op : {x.producer(), a.producer(), b.producer()}) {
     cloner.copy(op);

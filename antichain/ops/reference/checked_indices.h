@@ -11,7 +11,7 @@ namespace antichain {
 /// size.
 inline std::vector<std::int64_t> checked_indices(const KernelContext& context, int input,
                                                  std::int64_t size) {
-  const std::vector<std::int64_t> indices = context.in(input).to_vector<std::int64_t>();
+  std::vector<std::int64_t> indices = context.in(input).to_vector<std::int64_t>();
   for (const std::int64_t index : indices) {
     require<DataError>(index >= 0 && index < size, "{}: index {} is outside an axis of size {}",
                        context.where, index, size);
