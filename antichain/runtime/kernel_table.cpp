@@ -27,7 +27,7 @@ Kernel KernelTable::choose(Op op, const Logger& logger) const {
   if (op.regions().empty() && !candidates(op.def()).empty()) {
     logger.log(LogLevel::info, "{}: falls back to the reference kernel", op.describe());
   }
-  return {std::string(kReferenceKernel), nullptr, op.def().reference};
+  return {.name = std::string(kReferenceKernel), .supports = nullptr, .run = op.def().reference};
 }
 
 }  // namespace antichain

@@ -14,11 +14,21 @@
 
 namespace antichain {
 
+using KernelFunction = std::function<void(KernelContext&)>;
+
 struct Kernel {
   std::string name;  // says what it does: "openblas gemm"
   /// Says whether it can run this op, from what is known when the graph is compiled.
   std::function<Support(Op)> supports;
-  std::function<void(KernelContext&)> run;
+  KernelFunction run = nullptr;
+  /// Instead of `run`: prepares for the shapes, strides and attributes in the context, once, and
+  /// returns what then runs many times. Tensors have no memory yet while planning. The function is
+  /// only run by one thread at a time, so it may own scratch memory.
+  std::function<KernelFunction(const KernelContext&)> plan = nullptr;
+  bool strided_inputs = false;  // takes views of any strides; others are given packed inputs
+  /// Writes an element of an output only after it has read that element of all inputs of the same
+  /// shape, so that an output may take the memory of such an input.
+  bool in_place = false;
 };
 
 class KernelTable {

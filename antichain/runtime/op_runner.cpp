@@ -117,11 +117,12 @@ std::vector<Tensor> OpRunner::run(std::span<const Tensor> inputs,
                         .print_line = state.print_line,
                         .wanted = wanted,
                         .where = where_};
+  const KernelFunction compute = kernel_.plan ? kernel_.plan(context) : kernel_.run;
   if (state.observers.empty()) {
-    kernel_.run(context);
+    compute(context);
   } else {
     const auto start = std::chrono::steady_clock::now();
-    kernel_.run(context);
+    compute(context);
     const auto end = std::chrono::steady_clock::now();
     for (RunObserver* observer : state.observers) {
       observer->ran({op_, where_, kernel_, arguments, outputs, start, end});

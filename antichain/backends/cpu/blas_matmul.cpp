@@ -105,9 +105,9 @@ void register_blas_matmul(KernelTable& kernels) {
 #else
 
 void register_blas_matmul(KernelTable& kernels) {
-  kernels.add(
-      matmul_def(),
-      {"blas gemm", [](Op) { return Support::no("this build has no BLAS library"); }, nullptr});
+  kernels.add(matmul_def(), {"blas gemm", [](Op) {
+                               return Support::no("this build has no BLAS library");
+                             }});
 }
 
 #endif

@@ -1,0 +1,41 @@
+// The one place where kernels of this backend become parallel.
+//
+// Work is cut into ranges by its size alone, never by the number of threads, and every range is
+// computed by one thread. So a kernel that adds up per range, and then the ranges in order, gives
+// the same bits on any number of threads.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+namespace antichain::cpu {
+
+/// Calls `call(context, n)` for every n in [0, count), several at once, each once. What a call
+/// throws reaches the caller after all have ended: that of the smallest n.
+void run_parallel(std::int64_t count, void (*call)(void* context, std::int64_t n), void* context);
+
+/// Calls f(n) for every n in [0, count), several at once.
+template <class F>
+void parallel_tasks(std::int64_t count, F&& f) {
+  using Function = std::remove_reference_t<F>;
+  run_parallel(
+      count, [](void* context, std::int64_t n) { (*static_cast<Function*>(context))(n); },
+      const_cast<void*>(static_cast<const void*>(&f)));
+}
+
+/// Calls f(first, last) for consecutive ranges of `grain` elements (the last one may be shorter)
+/// that cover [0, count), several at once.
+template <class F>
+void parallel_ranges(std::int64_t count, std::int64_t grain, F&& f) {
+  parallel_tasks((count + grain - 1) / grain, [&](std::int64_t n) {
+    f(n * grain, std::min(count, (n + 1) * grain));
+  });
+}
+
+/// Returns how many threads kernels called from this thread use, and sets it. Without OpenMP it is
+/// always 1.
+int num_threads();
+void set_num_threads(int threads);
+
+}  // namespace antichain::cpu
