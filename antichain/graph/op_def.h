@@ -58,6 +58,7 @@ struct OpDef {
   DTypeSet dtypes = kFloats;  // element types of the inputs that samples leave open
   Effect effect = Effect::none;
   bool shape_from_data = false;  // some output sizes are known only when the op has run
+  bool forwards = false;  // sets its outputs to values that exist already: a state, a constant
 
   std::function<std::vector<VarType>(InferContext&)> infer;
   /// Returns a gradient per input (none for those that VjpContext does not need).
@@ -69,6 +70,9 @@ struct OpDef {
   std::function<std::vector<Var>(Op)> decompose = nullptr;
   std::vector<Rewrite> rewrites = {};
   std::function<void(KernelContext&)> reference = nullptr;
+  /// Returns the output as a view of the first input, from its layout alone; an undefined tensor
+  /// when that layout does not allow it, and the reference has to copy.
+  std::function<Tensor(const KernelContext&)> view = nullptr;
   std::function<std::vector<Sample>()> samples = nullptr;
 };
 

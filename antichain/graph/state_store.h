@@ -17,11 +17,24 @@ class StateStore {
   /// Returns the value; throws InvalidArgument when there is none of that name.
   const Tensor& get(std::string_view name) const;
   /// Sets or replaces a value. Earlier readers keep the tensor they have.
-  void set(std::string_view name, Tensor value);
+  void set(std::string_view name, const Tensor& value);
+  /// Replaces a value by a new one of the same kind, which `compute(old, next)` writes element by
+  /// element: in place when nobody else holds the value, otherwise into memory that is kept for
+  /// this. Returns the new value.
+  template <class F>
+  const Tensor& update(std::string_view name, F&& compute) {
+    const Tensor next = memory_for_update(name);
+    compute(get(name), next);
+    return replace(name, next);
+  }
   const std::map<std::string, Tensor, std::less<>>& all() const { return values_; }
 
  private:
+  Tensor memory_for_update(std::string_view name);
+  const Tensor& replace(std::string_view name, const Tensor& next);
+
   std::map<std::string, Tensor, std::less<>> values_;
+  std::map<std::string, Tensor, std::less<>> replaced_;  // the memory of the values before these
 };
 
 }  // namespace antichain

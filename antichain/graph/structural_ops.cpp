@@ -55,6 +55,7 @@ const OpDef& constant_def() {
       .doc = "A value known when the graph is built.",
       .attributes = {{"value", "the tensor"}},
       .dtypes = kAnyDType,
+      .forwards = true,
       .infer =
           [](InferContext& context) {
             const Tensor& value = context.attrs().get<Tensor>("value");

@@ -124,6 +124,10 @@ const OpDef& broadcast_to_def() {
           [](KernelContext& context) {
             context.out().copy_from(context.in(0).broadcast_to(context.out().shape()));
           },
+      .view =
+          [](const KernelContext& context) {
+            return context.in(0).broadcast_to(context.out().shape());
+          },
       .samples =
           [] {
             return std::vector<Sample>{

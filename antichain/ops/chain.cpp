@@ -3,11 +3,11 @@
 #include "antichain/graph/clone.h"
 #include "antichain/graph/derivative_context.h"
 #include "antichain/graph/infer_context.h"
-#include "antichain/graph/kernel_context.h"
 #include "antichain/ops/chain_reverse.h"
 #include "antichain/ops/control_flow.h"
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/matmul.h"
+#include "antichain/ops/reference/chain_reference.h"
 #include "antichain/ops/region_parts.h"
 #include "antichain/ops/shape_ops.h"
 #include "antichain/ops/slicing.h"
@@ -53,49 +53,6 @@ std::vector<VarType> infer_chain(InferContext& context) {
     types.push_back({results[i].dtype(), stacked(length, results[i].shape())});
   }
   return types;
-}
-
-void chain_reference(KernelContext& context) {
-  const auto num_states = static_cast<std::size_t>(context.attr<std::int64_t>("states"));
-  const auto num_xs = static_cast<std::size_t>(context.attr<std::int64_t>("xs"));
-  const std::int64_t length = context.size("length");
-  const bool reverse = context.attr<bool>("reverse");
-  std::vector<Tensor> states(context.inputs.begin(),
-                             context.inputs.begin() + static_cast<long>(num_states));
-  const auto keep = [&](std::size_t output, std::int64_t position, const Tensor& value) {
-    if (context.wanted[output]) {
-      context.outputs[output].select(0, position).copy_from(value);
-    }
-  };
-  for (std::size_t i = num_states; i < context.outputs.size(); ++i) {
-    require<ShapeError>(!context.wanted[i] || context.outputs[i].defined(),
-                        "{}: the body returns a value whose size only the step finds out, so the "
-                        "steps cannot be stacked",
-                        context.where);
-  }
-  for (std::int64_t step = 0; step < length; ++step) {
-    const std::int64_t position = reverse ? length - 1 - step : step;
-    std::vector<Tensor> arguments = {Tensor::scalar<std::int64_t>(position)};
-    for (std::size_t i = 0; i < num_states; ++i) {
-      arguments.push_back(states[i]);
-      keep(num_states + i, position, states[i]);
-    }
-    for (std::size_t i = 0; i < num_xs; ++i) {
-      arguments.push_back(context.inputs[num_states + i].select(0, position));
-    }
-    arguments.insert(arguments.end(),
-                     context.inputs.begin() + static_cast<long>(num_states + num_xs),
-                     context.inputs.end());
-    std::vector<Tensor> results = context.run_region(0, arguments);
-    for (std::size_t i = num_states; i < results.size(); ++i) {
-      keep(num_states + i, position, results[i]);
-    }
-    results.resize(num_states);
-    states = std::move(results);
-  }
-  for (std::size_t i = 0; i < num_states; ++i) {
-    context.outputs[i] = states[i];
-  }
 }
 
 Vars chain_vjp(VjpContext& context) {

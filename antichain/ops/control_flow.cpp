@@ -157,12 +157,6 @@ Vars cond_jvp(JvpContext& context) {
   return tangents;
 }
 
-void take_results(KernelContext& context, std::vector<Tensor> results) {
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    context.outputs[i] = std::move(results[i]);
-  }
-}
-
 std::vector<Sample> call_samples() {
   return {{"captures", {{{2, 3}}, {{3}}}, [](Graph& graph, std::span<const Var> in) {
              return call(graph, [&] { return Vars{tanh(in[0] * in[1]), in[1]}; });
@@ -188,6 +182,16 @@ Vars captured_here(Graph& graph, const Vars& vars) {
   return result;
 }
 
+void run_whole_region(KernelContext& context, int region,
+                      std::span<const Tensor* const> arguments) {
+  auto& results = context.kept<std::vector<Tensor*>>();
+  results.assign(context.outputs.begin(), context.outputs.end());
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    results[i] = context.wanted[i] ? results[i] : nullptr;
+  }
+  context.run_region(region, arguments, results);
+}
+
 const OpDef& call_def() {
   static const OpDef def{
       .name = "call",
@@ -197,10 +201,7 @@ const OpDef& call_def() {
       .vjp = call_vjp,
       .jvp = call_jvp,
       .decompose = [](Op op) { return inline_region(op.graph(), op.regions()[0], op.inputs()); },
-      .reference =
-          [](KernelContext& context) {
-            take_results(context, context.run_region(0, context.inputs));
-          },
+      .reference = [](KernelContext& context) { run_whole_region(context, 0, context.inputs); },
       .samples = call_samples,
   };
   return def;
@@ -219,9 +220,9 @@ const OpDef& cond_def() {
           [](KernelContext& context) {
             const auto count = static_cast<std::size_t>(context.attr<std::int64_t>("then_inputs"));
             const bool yes = context.in(0).item<bool>();
-            take_results(context,
-                         context.run_region(yes ? 0 : 1, yes ? context.inputs.subspan(1, count)
-                                                             : context.inputs.subspan(1 + count)));
+            run_whole_region(
+                context, yes ? 0 : 1,
+                yes ? context.inputs.subspan(1, count) : context.inputs.subspan(1 + count));
           },
       .samples = cond_samples,
   };

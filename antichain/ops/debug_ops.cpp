@@ -32,8 +32,9 @@ std::string heading(const KernelContext& context) {
 }
 
 void print_reference(KernelContext& context) {
-  ensure(context.print_line != nullptr, "{}: there is nowhere to print to", context.where);
-  context.print_line(fmt::format("{}: {}", heading(context), to_string(context.in(0))));
+  ensure(context.print_line != nullptr && *context.print_line, "{}: there is nowhere to print to",
+         context.where);
+  (*context.print_line)(fmt::format("{}: {}", heading(context), to_string(context.in(0))));
   context.out().copy_from(context.in(0));
 }
 

@@ -5,6 +5,7 @@
 #include "antichain/graph/infer_context.h"
 #include "antichain/graph/kernel_context.h"
 #include "antichain/ops/elementwise.h"
+#include "antichain/ops/region_parts.h"
 
 namespace antichain {
 
@@ -81,7 +82,8 @@ const OpDef& stop_gradient_def() {
             return std::vector<VarType>{context.type(0)};
           },
       .no_gradient = "it is there to stop the gradient",
-      .reference = [](KernelContext& context) { context.out() = context.in(0); },
+      .reference = [](KernelContext& context) { context.out().copy_from(context.in(0)); },
+      .view = [](const KernelContext& context) { return context.in(0); },
       .samples =
           [] {
             return std::vector<Sample>{{"matrix", {{{2, 3}}}, [](Graph&, std::span<const Var> in) {
@@ -103,9 +105,8 @@ const OpDef& custom_gradient_def() {
       .reference =
           [](KernelContext& context) {
             const CustomInputs counts(*context.attrs);
-            std::vector<Tensor> results =
-                context.run_region(0, context.inputs.subspan(0, counts.declared + counts.forward));
-            std::move(results.begin(), results.end(), context.outputs.begin());
+            run_whole_region(context, 0,
+                             context.inputs.subspan(0, counts.declared + counts.forward));
           },
       .samples = custom_samples,
   };

@@ -50,7 +50,8 @@ void concat_reference(KernelContext& context) {
   const Tensor& out = context.out();
   const int axis = context.axis("axis", out.rank());
   std::int64_t start = 0;
-  for (const Tensor& part : context.inputs) {
+  for (int i = 0; i < context.num_inputs(); ++i) {
+    const Tensor& part = context.in(i);
     const std::int64_t size = part.shape()[static_cast<std::size_t>(axis)];
     out.slice(axis, start, size).copy_from(part);
     start += size;
@@ -92,8 +93,8 @@ std::vector<Var> decompose_stack(Op op) {
 void stack_reference(KernelContext& context) {
   const Tensor& out = context.out();
   const int axis = context.axis("axis", out.rank());
-  for (std::size_t i = 0; i < context.inputs.size(); ++i) {
-    out.select(axis, static_cast<std::int64_t>(i)).copy_from(context.inputs[i]);
+  for (int i = 0; i < context.num_inputs(); ++i) {
+    out.select(axis, i).copy_from(context.in(i));
   }
 }
 

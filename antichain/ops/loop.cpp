@@ -47,45 +47,75 @@ std::vector<VarType> infer_loop(InferContext& context) {
   return types;
 }
 
+// What a loop works with. States go back and forth between two pieces of memory, unless
+// they are stacked: then every step has its own.
+struct LoopMemory {
+  Tensor step, go_on;
+  std::vector<Tensor> now, next;
+  std::vector<const Tensor*> arguments;
+  std::vector<Tensor*> results;
+};
+
 void loop_reference(KernelContext& context) {
   const auto count = static_cast<std::size_t>(context.attr<std::int64_t>("states"));
   const auto split =
       count + static_cast<std::size_t>(context.attr<std::int64_t>("condition_inputs"));
   const std::int64_t max_steps = context.attr<std::int64_t>("max_steps");
-  std::vector<Tensor> states(context.inputs.begin(),
-                             context.inputs.begin() + static_cast<long>(count));
+  LoopMemory memory;
+  memory.step = Tensor::scalar<std::int64_t>(0);
+  memory.go_on = Tensor::scalar<bool>(false);
+  memory.next.assign(count, Tensor());
   std::vector<std::vector<Tensor>> history(count);
-  const auto arguments = [&](std::int64_t step, std::size_t first, std::size_t last) {
-    std::vector<Tensor> result = {Tensor::scalar<std::int64_t>(step)};
-    result.insert(result.end(), states.begin(), states.end());
-    result.insert(result.end(), context.inputs.begin() + static_cast<long>(first),
-                  context.inputs.begin() + static_cast<long>(last));
-    return result;
+  for (std::size_t i = 0; i < count; ++i) {
+    memory.now.push_back(context.in(static_cast<int>(i)));
+  }
+  const auto call = [&](int region, std::size_t first, std::size_t last) {
+    memory.arguments.assign(1, &memory.step);
+    for (const Tensor& state : memory.now) {
+      memory.arguments.push_back(&state);
+    }
+    memory.arguments.insert(memory.arguments.end(),
+                            context.inputs.begin() + static_cast<long>(first),
+                            context.inputs.begin() + static_cast<long>(last));
+    context.run_region(region, memory.arguments, memory.results);
   };
-  std::int64_t step = 0;
-  while (context.run_region(0, arguments(step, count, split))[0].item<bool>()) {
+  const auto goes_on = [&] {
+    memory.results.assign(1, &memory.go_on);
+    call(0, count, split);
+    return memory.go_on.item<bool>();
+  };
+  std::int64_t& step = *memory.step.data<std::int64_t>();
+  for (; goes_on(); ++step) {
     require<DataError>(step < max_steps, "{}: the condition still holds after {} steps",
                        context.where, max_steps);
+    memory.results.clear();
     for (std::size_t i = 0; i < count; ++i) {
       if (context.wanted[count + i]) {
-        history[i].push_back(states[i]);
+        history[i].push_back(memory.now[i]);
       }
+      // The first step must not write into the op's input.
+      if (context.wanted[count + i] || step < 2) {
+        memory.next[i] = Tensor::empty(memory.now[i].dtype(), memory.now[i].shape());
+      }
+      memory.results.push_back(&memory.next[i]);
     }
-    states = context.run_region(1, arguments(step, split, context.inputs.size()));
-    ++step;
+    call(1, split, context.inputs.size());
+    std::swap(memory.now, memory.next);
   }
   for (std::size_t i = 0; i < count; ++i) {
-    context.outputs[i] = states[i];
+    // With no step the state is the op's input.
+    context.out(static_cast<int>(i)) = step == 0 ? memory.now[i].clone() : memory.now[i];
     if (context.wanted[count + i]) {
-      Shape shape = states[i].shape();
+      Shape shape = memory.now[i].shape();
       shape.insert(shape.begin(), step);
-      Tensor& stacked = context.outputs[count + i] = Tensor::empty(states[i].dtype(), shape);
+      Tensor& stacked = context.out(static_cast<int>(count + i)) =
+          Tensor::empty(memory.now[i].dtype(), shape);
       for (std::int64_t n = 0; n < step; ++n) {
         stacked.select(0, n).copy_from(history[i][static_cast<std::size_t>(n)]);
       }
     }
   }
-  context.outputs[2 * count] = Tensor::scalar<std::int64_t>(step);
+  context.out(static_cast<int>(2 * count)) = Tensor::scalar<std::int64_t>(step);
 }
 
 Vars loop_vjp(VjpContext& context) {

@@ -123,13 +123,13 @@ Rewrite transpose_of_nothing() {
            }}};
 }
 
-void flip_reference(KernelContext& context) {
+Tensor flipped(const KernelContext& context) {
   Tensor view = context.in(0);
   for (std::int64_t axis : context.attr<Ints>("axes")) {
     const std::int64_t size = view.shape()[static_cast<std::size_t>(axis)];
     view = view.slice(static_cast<int>(axis), std::max<std::int64_t>(size - 1, 0), size, -1);
   }
-  context.out().copy_from(view);
+  return view;
 }
 
 std::vector<VarType> infer_flip(InferContext& context) {
@@ -153,6 +153,11 @@ const OpDef& reshape_def() {
           },
       .rewrites = {reshape_to_same(), reshape_of_reshape()},
       .reference = copy_packed,
+      .view =
+          [](const KernelContext& context) {
+            const Tensor& x = context.in(0);
+            return x.is_contiguous() ? x.reshape(context.out().shape()) : Tensor();
+          },
       .samples =
           [] {
             return std::vector<Sample>{
@@ -210,6 +215,10 @@ const OpDef& transpose_def() {
           [](KernelContext& context) {
             context.out().copy_from(context.in(0).transpose(permutation_of(*context.attrs)));
           },
+      .view =
+          [](const KernelContext& context) {
+            return context.in(0).transpose(permutation_of(*context.attrs));
+          },
       .samples =
           [] {
             return std::vector<Sample>{
@@ -235,7 +244,8 @@ const OpDef& flip_def() {
           [](VjpContext& context) {
             return one(flip(context.grad(), context.attrs().get<Ints>("axes")));
           },
-      .reference = flip_reference,
+      .reference = [](KernelContext& context) { context.out().copy_from(flipped(context)); },
+      .view = flipped,
       .samples =
           [] {
             return std::vector<Sample>{

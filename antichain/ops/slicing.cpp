@@ -91,9 +91,8 @@ Tensor ranges_of(const Tensor& tensor, const KernelContext& context, const Shape
   return window(tensor, context.sizes("starts"), lengths, context.attr<Ints>("steps"));
 }
 
-void slice_reference(KernelContext& context) {
-  const Tensor& out = context.out();
-  out.copy_from(ranges_of(context.in(0), context, out.shape()));
+Tensor sliced(const KernelContext& context) {
+  return ranges_of(context.in(0), context, context.out().shape());
 }
 
 void set_slice_reference(KernelContext& context) {
@@ -191,7 +190,8 @@ const OpDef& slice_def() {
       .dtypes = kAnyDType,
       .infer = infer_slice,
       .vjp = slice_vjp,
-      .reference = slice_reference,
+      .reference = [](KernelContext& context) { context.out().copy_from(sliced(context)); },
+      .view = sliced,
       .samples = slice_samples,
   };
   return def;

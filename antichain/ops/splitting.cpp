@@ -58,7 +58,8 @@ void split_reference(KernelContext& context) {
   const Tensor& x = context.in(0);
   const int axis = context.axis("axis", x.rank());
   std::int64_t start = 0;
-  for (const Tensor& part : context.outputs) {
+  for (int i = 0; i < context.num_outputs(); ++i) {
+    const Tensor& part = context.out(i);
     const std::int64_t size = part.shape()[static_cast<std::size_t>(axis)];
     part.copy_from(x.slice(axis, start, size));
     start += size;

@@ -28,17 +28,25 @@ std::vector<VarType> infer_write(InferContext& context) {
 }
 
 void add_update_reference(KernelContext& context) {
-  const std::string& name = context.attr<std::string>("state");
-  visit_compute(context.out().dtype(), [&](auto zero) {
-    using C = decltype(zero);
-    std::vector<C> values = load<C>(context.states->get(name));
-    const std::vector<C> delta = load<C>(context.in(0));
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      values[i] += delta[i];
-    }
-    store(values, context.out());
-  });
-  context.states->set(name, context.out());
+  const auto add = [&context](const Tensor& old, const Tensor& next) {
+    visit_compute(next.dtype(), [&](auto zero) {
+      using C = decltype(zero);
+      std::vector<C> values = load<C>(old);
+      const std::vector<C> delta = load<C>(context.in(0));
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        values[i] += delta[i];
+      }
+      store(values, next);
+    });
+  };
+  context.out() = context.states->update(context.attr<std::string>("state"), add);
+}
+
+void assign_reference(KernelContext& context) {
+  const auto copy = [&context](const Tensor&, const Tensor& next) {
+    next.copy_from(context.in(0));
+  };
+  context.out() = context.states->update(context.attr<std::string>("state"), copy);
 }
 
 // Writes after another write, so that every run starts from the same value.
@@ -75,6 +83,7 @@ const OpDef& state_read_def() {
       .attributes = {{"state", "its name"}},
       .dtypes = kAnyDType,
       .effect = Effect::reads_state,
+      .forwards = true,
       .infer =
           [](InferContext& context) {
             const StateInfo& state = state_of(context);
@@ -103,13 +112,10 @@ const OpDef& assign_def() {
       .attributes = {{"state", "its name"}},
       .dtypes = kAnyDType,
       .effect = Effect::writes_state,
+      .forwards = true,
       .infer = infer_write,
       .vjp = [](VjpContext& context) { return std::vector<Var>{context.grad()}; },
-      .reference =
-          [](KernelContext& context) {
-            context.out().copy_from(context.in(0));
-            context.states->set(context.attr<std::string>("state"), context.out());
-          },
+      .reference = assign_reference,
       .samples = [] { return write_samples(assign); },
   };
   return def;
@@ -122,6 +128,7 @@ const OpDef& add_update_def() {
       .attributes = {{"state", "its name"}},
       .dtypes = kNumbers,
       .effect = Effect::writes_state,
+      .forwards = true,
       .infer = infer_write,
       .vjp = [](VjpContext& context) { return std::vector<Var>{context.grad()}; },
       .reference = add_update_reference,

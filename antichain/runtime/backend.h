@@ -24,6 +24,10 @@ class Backend {
   /// Returns the values in host memory: the tensor itself when it is there already.
   virtual Tensor to_host(const Tensor& tensor) const = 0;
 
+  /// Copies the values of `from` into the memory of `to`; both have one dtype and shape, are packed
+  /// unless both are in host memory, and lie here or in host memory.
+  virtual void copy(const Tensor& to, const Tensor& from) const = 0;
+
   const KernelTable& kernels() const { return kernels_; }
 
  protected:

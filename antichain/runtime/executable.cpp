@@ -1,7 +1,9 @@
 #include "antichain/runtime/executable.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "antichain/graph/traversal.h"
@@ -50,59 +52,56 @@ Executable::Executable(std::unique_ptr<Graph> graph, std::span<const Var> result
   }
   for (Op input : graph_->inputs()) {
     inputs_.push_back(input.output());
+    names_.push_back(input.attrs().get<std::string>("name"));
     input_used_.push_back(used.contains(input.id()));
   }
+  results_.assign(results.begin(), results.end());
   program_ = std::make_unique<Program>(*graph_, inputs_, results, effects, kernels, logger);
-  print_line_ = print_to_stdout;
+  print_line_ = std::make_unique<PrintLine>(print_to_stdout);
+  frames_ = std::make_unique<FramePool>(*program_);
 }
 
-std::vector<Tensor> Executable::bind(const Feeds& feeds, DimEnv& env) const {
-  std::vector<Tensor> arguments;
+void Executable::check_feeds(const Feeds& feeds, std::span<const Tensor* const> arguments) const {
   std::size_t taken = 0;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    const std::string& name = inputs_[i].producer().attrs().get<std::string>("name");
-    const auto fed = feeds.find(name);
-    taken += fed != feeds.end() ? 1 : 0;
-    require(fed != feeds.end() || !input_used_[i], "input '{}' is not fed", name);
-    if (fed == feeds.end()) {
-      arguments.emplace_back();
+    taken += arguments[i] != &not_fed_ ? 1 : 0;
+    require(arguments[i] != &not_fed_ || !input_used_[i], "input '{}' is not fed", names_[i]);
+    if (arguments[i] == &not_fed_) {
       continue;
     }
-    require(fed->second.defined(), "input '{}' is fed with nothing", name);
-    check_fits(name, fed->second, inputs_[i].type());
-    arguments.push_back(backend_->to_device(fed->second));
-    for (int axis = 0; axis < inputs_[i].rank(); ++axis) {
+    require(arguments[i]->defined(), "input '{}' is fed with nothing", names_[i]);
+    check_fits(names_[i], *arguments[i], inputs_[i].type());
+  }
+  if (taken != feeds.size()) {
+    for (const auto& feed : feeds) {
+      require(std::find(names_.begin(), names_.end(), feed.first) != names_.end(),
+              "there is no input called '{}'; this executable takes: {}", feed.first,
+              fmt::join(names_, ", "));
+    }
+  }
+}
+
+void Executable::bind_symbols(std::span<const Tensor* const> arguments, DimEnv& env) const {
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    for (int axis = 0; arguments[i]->defined() && axis < inputs_[i].rank(); ++axis) {
       const Dim dim = inputs_[i].dim(axis);
-      const std::int64_t size = fed->second.shape()[static_cast<std::size_t>(axis)];
+      const std::int64_t size = arguments[i]->shape()[static_cast<std::size_t>(axis)];
       if (dim.is_symbol() && !env.is_bound(dim.symbol())) {
         const DimRange range = dim.range();
         require<ShapeError>(size >= range.min && size <= range.max,
-                            "input '{}': '{}' is {}, outside its range [{}, {}]", name, dim.str(),
-                            size, range.min, range.max);
+                            "input '{}': '{}' is {}, outside its range [{}, {}]", names_[i],
+                            dim.str(), size, range.min, range.max);
         env.bind(dim.symbol(), size);
       }
     }
   }
-  if (taken != feeds.size()) {
-    std::string known;
-    for (Var input : inputs_) {
-      known += (known.empty() ? "" : ", ") + input.producer().attrs().get<std::string>("name");
-    }
-    for (const auto& [name, tensor] : feeds) {
-      const bool found = std::any_of(inputs_.begin(), inputs_.end(), [&name = name](Var input) {
-        return input.producer().attrs().get<std::string>("name") == name;
-      });
-      require(found, "there is no input called '{}'; this executable takes: {}", name, known);
-    }
-  }
-  return arguments;
 }
 
-void Executable::check_sizes(std::span<const Tensor> arguments, DimEnv& env) const {
+void Executable::check_sizes(std::span<const Tensor* const> arguments, DimEnv& env) const {
   const auto for_each_size = [&](const auto& visit) {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      for (int axis = 0; arguments[i].defined() && axis < inputs_[i].rank(); ++axis) {
-        visit(inputs_[i], axis, arguments[i].shape()[static_cast<std::size_t>(axis)]);
+      for (int axis = 0; arguments[i]->defined() && axis < inputs_[i].rank(); ++axis) {
+        visit(inputs_[i], axis, arguments[i]->shape()[static_cast<std::size_t>(axis)]);
       }
     }
   };
@@ -119,22 +118,52 @@ void Executable::check_sizes(std::span<const Tensor> arguments, DimEnv& env) con
 }
 
 Results Executable::run(const Feeds& feeds, const std::vector<RunObserver*>& observers) const {
-  RunState state{.backend = backend_,
-                 .env = {},
-                 .states = states_,
-                 .print_line = print_line_,
-                 .observers = observers};
-  const std::vector<Tensor> arguments = bind(feeds, state.env);
-  check_sizes(arguments, state.env);
-  std::vector<Tensor> results = program_->run(arguments, state);
-  for (Tensor& result : results) {
+  Results results;
+  run_into(results, feeds, observers);
+  return results;
+}
+
+void Executable::run_into(Results& results, const Feeds& feeds,
+                          const std::vector<RunObserver*>& observers) const {
+  const FramePool::Lease frames = frames_->borrow();
+  std::vector<const Tensor*>& arguments = frames->arguments;
+  arguments.clear();
+  for (const std::string& name : names_) {
+    const auto fed = feeds.find(name);
+    arguments.push_back(fed != feeds.end() ? &fed->second : &not_fed_);
+  }
+  check_feeds(feeds, arguments);
+  const FrameCache::Entry& entry = frames->find(arguments, [&](RunState& state) {
+    state.backend = backend_;
+    state.states = states_;
+    state.print_line = print_line_.get();
+    bind_symbols(arguments, state.env);
+    check_sizes(arguments, state.env);
+  });
+  entry.state->observers = observers;
+  results.tensors_.resize(results_.size());
+  frames->targets.clear();
+  for (std::size_t i = 0; i < results_.size(); ++i) {
+    Tensor& result = results.tensors_[i];
+    // A result is the caller's own: it must not share memory with feeds, states or other results.
+    if (const std::optional<Shape>& shape = entry.result_shapes[i]; !shape) {
+      result = Tensor();
+    } else if (!result.defined() || result.dtype() != results_[i].dtype() ||
+               result.shape() != *shape || !result.is_contiguous() ||
+               !sole_owner(result.buffer())) {
+      result = Tensor::empty(results_[i].dtype(), *shape);
+    }
+    frames->targets.push_back(&result);
+  }
+  entry.frame->run(arguments, frames->targets);
+  for (Tensor& result : results.tensors_) {
     result = backend_->to_host(result);
-    // A result is the caller's own: it must not share memory with feeds, states or constants.
-    if (result.buffer().use_count() > 1) {
+    if (!sole_owner(result.buffer())) {
       result = result.clone();
     }
   }
-  return Results(std::move(results));
 }
+
+std::size_t Executable::memory_bytes() const { return frames_->memory_bytes(); }
 
 }  // namespace antichain

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "antichain/graph/graph.h"
+#include "antichain/runtime/frame_cache.h"
 #include "antichain/runtime/program.h"
 
 namespace antichain {
@@ -17,6 +18,7 @@ using Feeds = std::map<std::string, Tensor, std::less<>>;
 /// What a run returns, in the order in which it was asked for.
 class Results {
  public:
+  Results() = default;
   explicit Results(std::vector<Tensor> tensors) : tensors_(std::move(tensors)) {}
   std::size_t size() const { return tensors_.size(); }
   const Tensor& operator[](std::size_t index) const { return tensors_.at(index); }
@@ -28,6 +30,7 @@ class Results {
   }
 
  private:
+  friend class Executable;
   std::vector<Tensor> tensors_;
 };
 
@@ -45,24 +48,33 @@ class Executable {
   /// Runs once, watched: by a Profiler, a FiniteCheck or an observer of the caller's own.
   Results run(const Feeds& feeds, const std::vector<RunObserver*>& observers) const;
 
+  /// Runs once and puts what it finds into `results`, whose memory is used again when it fits and
+  /// nobody else holds it: a run at sizes that were seen before then allocates nothing.
+  void run_into(Results& results, const Feeds& feeds,
+                const std::vector<RunObserver*>& observers = {}) const;
+
+  /// Returns the bytes that values in between take, for all the sizes seen so far.
+  std::size_t memory_bytes() const;
   Graph& graph() const { return *graph_; }
   std::size_t num_steps() const { return program_->num_steps(); }
   /// Sets where `print` ops write; standard output unless told otherwise.
-  void set_print_line(std::function<void(std::string_view)> print_line) {
-    print_line_ = std::move(print_line);
-  }
+  void set_print_line(PrintLine print_line) { *print_line_ = std::move(print_line); }
 
  private:
-  std::vector<Tensor> bind(const Feeds& feeds, DimEnv& env) const;
-  void check_sizes(std::span<const Tensor> arguments, DimEnv& env) const;
+  void check_feeds(const Feeds& feeds, std::span<const Tensor* const> arguments) const;
+  void bind_symbols(std::span<const Tensor* const> arguments, DimEnv& env) const;
+  void check_sizes(std::span<const Tensor* const> arguments, DimEnv& env) const;
 
   std::unique_ptr<Graph> graph_;
-  std::vector<Var> inputs_;
+  std::vector<Var> inputs_, results_;
+  std::vector<std::string> names_;  // of the inputs
   std::vector<bool> input_used_;
   std::unique_ptr<Program> program_;
   const Backend* backend_;
   StateStore* states_;
-  std::function<void(std::string_view)> print_line_;
+  std::unique_ptr<PrintLine> print_line_;
+  std::unique_ptr<FramePool> frames_;
+  Tensor not_fed_;
 };
 
 }  // namespace antichain

@@ -27,7 +27,8 @@ std::string describe(Var input, const Tensor& value) {
 }  // namespace
 
 void FiniteCheck::ran(const OpEvent& event) {
-  for (const Tensor& output : event.outputs) {
+  for (const Tensor* made : event.outputs) {
+    const Tensor& output = *made;
     if (!output.defined() || !is_float(output.dtype()) || output.device() != Device{}) {
       continue;
     }
@@ -39,7 +40,7 @@ void FiniteCheck::ran(const OpEvent& event) {
     }
     std::string inputs;
     for (std::size_t i = 0; i < event.inputs.size(); ++i) {
-      inputs += (i ? ", " : "") + describe(event.op.input(static_cast<int>(i)), event.inputs[i]);
+      inputs += (i ? ", " : "") + describe(event.op.input(static_cast<int>(i)), *event.inputs[i]);
     }
     fail<DataError>("{} makes {} at element {} of {}; its inputs: {}", event.where, *bad,
                     bad - elements.begin(), to_string(output.shape()),

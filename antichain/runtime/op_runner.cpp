@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "antichain/runtime/frame.h"
 #include "antichain/runtime/program.h"
 
 namespace antichain {
@@ -39,23 +40,14 @@ void bind_own_symbols(Op op, std::span<const Tensor> outputs, const std::vector<
   }
 }
 
-// A packed value where the kernel wants it. On the CPU this is the value itself, unless it is a
-// view.
-Tensor placed(const Tensor& value, bool on_host, const Backend& backend) {
-  if (!value.is_contiguous()) {
-    const Tensor packed = backend.to_host(value).contiguous();
-    return on_host ? packed : backend.to_device(packed);
+template <class T>
+std::vector<T*> pointers(std::vector<Tensor>& tensors) {
+  std::vector<T*> result;
+  result.reserve(tensors.size());
+  for (Tensor& tensor : tensors) {
+    result.push_back(&tensor);
   }
-  return on_host ? backend.to_host(value) : backend.to_device(value);
-}
-
-void check_constraints(Op op, const std::string& where, const DimEnv& env) {
-  for (const DimConstraint& constraint : op.graph().constraints(op)) {
-    const std::int64_t left = constraint.left.evaluate(env), right = constraint.right.evaluate(env);
-    require<ShapeError>(left == right, "{}: {} do not match: {} is {}, {} is {}", where,
-                        constraint.what, constraint.left.str(), left, constraint.right.str(),
-                        right);
-  }
+  return result;
 }
 
 }  // namespace
@@ -63,6 +55,14 @@ void check_constraints(Op op, const std::string& where, const DimEnv& env) {
 void print_to_stdout(std::string_view line) {
   fmt::print("{}\n", line);
   std::fflush(stdout);
+}
+
+Tensor placed(const Tensor& value, bool on_host, const Backend& backend) {
+  if (!value.is_contiguous()) {
+    const Tensor packed = backend.to_host(value).contiguous();
+    return on_host ? packed : backend.to_device(packed);
+  }
+  return on_host ? backend.to_host(value) : backend.to_device(value);
 }
 
 OpRunner::OpRunner(Op op, const KernelTable& kernels, const Logger& logger)
@@ -83,16 +83,53 @@ OpRunner::~OpRunner() = default;
 
 std::span<const Program> OpRunner::regions() const { return regions_; }
 
-std::vector<Tensor> OpRunner::run(std::span<const Tensor> inputs,
-                                  std::span<const std::uint8_t> wanted, RunState& state) const {
-  check_constraints(op_, where_, state.env);
+void OpRunner::check_constraints(const DimEnv& env) const {
+  for (const DimConstraint& constraint : op_.graph().constraints(op_)) {
+    const std::int64_t left = constraint.left.evaluate(env), right = constraint.right.evaluate(env);
+    require<ShapeError>(left == right, "{}: {} do not match: {} is {}, {} is {}", where_,
+                        constraint.what, constraint.left.str(), left, constraint.right.str(),
+                        right);
+  }
+}
+
+KernelContext OpRunner::context(RunState& state, std::span<const std::uint8_t> wanted,
+                                std::any& memory) const {
+  KernelContext context;
+  context.attrs = &op_.attrs();
+  context.env = &state.env;
+  context.states = state.states;
+  context.print_line = state.print_line;
+  context.wanted = wanted;
+  context.where = where_;
+  context.memory = &memory;
+  return context;
+}
+
+void OpRunner::compute(const KernelFunction& kernel, KernelContext& context,
+                       RunState& state) const {
+  if (state.observers.empty()) {
+    kernel(context);
+    return;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  kernel(context);
+  const auto end = std::chrono::steady_clock::now();
+  for (RunObserver* observer : state.observers) {
+    observer->ran({op_, where_, kernel_, context.inputs, context.outputs, start, end});
+  }
+}
+
+std::vector<Tensor> OpRunner::run(std::span<const Tensor* const> inputs,
+                                  std::span<const std::uint8_t> wanted, RunState& state,
+                                  const RunRegion& run_region) const {
+  check_constraints(state.env);
   const Backend& backend = *state.backend;
   std::vector<Tensor> arguments, outputs(wanted.size());
   arguments.reserve(inputs.size());
-  for (const Tensor& input : inputs) {
-    arguments.push_back(placed(input, on_host_, backend));
+  for (const Tensor* input : inputs) {
+    arguments.push_back(placed(*input, on_host_, backend));
   }
-  if (!op_.def().shape_from_data) {
+  if (!op_.def().shape_from_data && !op_.def().forwards) {
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const Var output = op_.output(static_cast<int>(i));
       // Region ops keep only what is read; others compute all of their outputs. What a body finds
@@ -105,31 +142,30 @@ std::vector<Tensor> OpRunner::run(std::span<const Tensor> inputs,
       }
     }
   }
-  KernelContext context{.inputs = arguments,
-                        .outputs = outputs,
-                        .attrs = &op_.attrs(),
-                        .env = &state.env,
-                        .states = state.states,
-                        .run_region =
-                            [this, &state](int region, std::span<const Tensor> values) {
-                              return regions_[static_cast<std::size_t>(region)].run(values, state);
-                            },
-                        .print_line = state.print_line,
-                        .wanted = wanted,
-                        .where = where_};
-  const KernelFunction compute = kernel_.plan ? kernel_.plan(context) : kernel_.run;
-  if (state.observers.empty()) {
-    compute(context);
-  } else {
-    const auto start = std::chrono::steady_clock::now();
-    compute(context);
-    const auto end = std::chrono::steady_clock::now();
-    for (RunObserver* observer : state.observers) {
-      observer->ran({op_, where_, kernel_, arguments, outputs, start, end});
-    }
-  }
+  const std::vector<const Tensor*> argument_pointers = pointers<const Tensor>(arguments);
+  const std::vector<Tensor*> output_pointers = pointers<Tensor>(outputs);
+  std::any memory;
+  KernelContext seen = context(state, wanted, memory);
+  seen.inputs = argument_pointers;
+  seen.outputs = output_pointers;
+  seen.run_region = run_region;
+  compute(kernel_.plan ? kernel_.plan(seen) : kernel_.run, seen, state);
   bind_own_symbols(op_, outputs, op_.graph().found_sizes(op_), state.env);
+  for (Tensor& output : outputs) {
+    output = output.defined() ? backend.to_device(output) : output;
+  }
   return outputs;
+}
+
+std::vector<Tensor> OpRunner::run(std::span<const Tensor* const> inputs,
+                                  std::span<const std::uint8_t> wanted, RunState& state) const {
+  return run(inputs, wanted, state,
+             [this, &state](int region, std::span<const Tensor* const> arguments,
+                            std::span<Tensor* const> results) {
+               Frame frame(regions_[static_cast<std::size_t>(region)], state);
+               frame.allocate_memory();
+               frame.run(arguments, results);
+             });
 }
 
 }  // namespace antichain

@@ -21,10 +21,10 @@ class Program;  // antichain/runtime/program.h
 /// What the ops of one run share.
 struct RunState {
   const Backend* backend = nullptr;
-  DimEnv env;
+  DimEnv env = {};
   StateStore* states = nullptr;
-  std::function<void(std::string_view line)> print_line;
-  std::vector<RunObserver*> observers;
+  const PrintLine* print_line = nullptr;
+  std::span<RunObserver* const> observers = {};
 };
 
 /// Writes a line to standard output at once: where `print` writes unless told otherwise.
@@ -38,19 +38,39 @@ class OpRunner {
   ~OpRunner();
 
   Op op() const { return op_; }
+  const std::string& where() const { return where_; }
   const Kernel& kernel() const { return kernel_; }
+  /// Returns whether the kernel works on host memory, whatever the backend.
+  bool on_host() const { return on_host_; }
   std::span<const Program> regions() const;
-  /// Computes the outputs. `wanted` says which of them have a reader. Learns the sizes that the op
-  /// finds out.
-  std::vector<Tensor> run(std::span<const Tensor> inputs, std::span<const std::uint8_t> wanted,
-                          RunState& state) const;
+
+  /// Throws ShapeError when sizes that had to be equal are not.
+  void check_constraints(const DimEnv& env) const;
+  /// Returns what the kernel sees, apart from inputs, outputs and regions.
+  KernelContext context(RunState& state, std::span<const std::uint8_t> wanted,
+                        std::any& memory) const;
+  /// Calls the kernel, and the observers if there are any.
+  void compute(const KernelFunction& kernel, KernelContext& context, RunState& state) const;
+
+  /// Computes the outputs into memory of their own, whatever the sizes; slower than a Frame, which
+  /// has everything prepared. `wanted` says which outputs have a reader. Learns the sizes that the
+  /// op finds out.
+  std::vector<Tensor> run(std::span<const Tensor* const> inputs,
+                          std::span<const std::uint8_t> wanted, RunState& state,
+                          const RunRegion& run_region) const;
+  /// The same, with the regions made ready for this run alone.
+  std::vector<Tensor> run(std::span<const Tensor* const> inputs,
+                          std::span<const std::uint8_t> wanted, RunState& state) const;
 
  private:
   Op op_;
   std::string where_;
   Kernel kernel_;
-  bool on_host_;  // the kernel wants host memory
+  bool on_host_;
   std::vector<Program> regions_;
 };
+
+/// Returns a packed value where a kernel wants it: the value itself if it can be.
+Tensor placed(const Tensor& value, bool on_host, const Backend& backend);
 
 }  // namespace antichain

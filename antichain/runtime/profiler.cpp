@@ -9,10 +9,11 @@ namespace antichain {
 
 namespace {
 
-std::int64_t bytes_of(std::span<const Tensor> tensors) {
+template <class Tensors>
+std::int64_t bytes_of(const Tensors& tensors) {
   std::int64_t bytes = 0;
-  for (const Tensor& tensor : tensors) {
-    bytes += tensor.defined() ? static_cast<std::int64_t>(tensor.bytes()) : 0;
+  for (const Tensor* tensor : tensors) {
+    bytes += tensor->defined() ? static_cast<std::int64_t>(tensor->bytes()) : 0;
   }
   return bytes;
 }

@@ -15,7 +15,8 @@ struct OpEvent {
   Op op;
   const std::string& where;  // description of the op and of where it was built
   const Kernel& kernel;
-  std::span<const Tensor> inputs, outputs;  // outputs that nobody reads may be undefined
+  std::span<const Tensor* const> inputs;
+  std::span<Tensor* const> outputs;  // those that nobody reads may be undefined
   std::chrono::steady_clock::time_point start, end;
 };
 

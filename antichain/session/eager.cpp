@@ -13,7 +13,7 @@ class Eager::Tape final : public Evaluator {
   explicit Tape(Session& session) : session_(session) {
     state_.backend = &session.backend();
     state_.states = &session.states();
-    state_.print_line = print_to_stdout;
+    state_.print_line = &print_line_;
   }
 
   void enter(Tensor value) { entering_ = std::move(value); }
@@ -26,9 +26,9 @@ class Eager::Tape final : public Evaluator {
       values_[op.output().id()] = entering_;
       return;
     }
-    std::vector<Tensor> inputs;
+    std::vector<const Tensor*> inputs;
     for (Var input : op.inputs()) {
-      inputs.push_back(value(input));
+      inputs.push_back(&value(input));
     }
     session_.initialise_state_of(op);
     const std::vector<std::uint8_t> wanted(static_cast<std::size_t>(op.num_outputs()), 1);
@@ -51,6 +51,7 @@ class Eager::Tape final : public Evaluator {
 
  private:
   Session& session_;
+  PrintLine print_line_ = print_to_stdout;
   RunState state_;
   Tensor entering_;
   std::unordered_map<VarId, Tensor> values_;

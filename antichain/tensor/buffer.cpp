@@ -14,10 +14,20 @@ Buffer::Buffer(void* data, std::size_t bytes, Device device, std::function<void(
           "a buffer of {} bytes needs memory, but its address is null", bytes);
 }
 
+Buffer::Buffer(Device device) : data_(nullptr), bytes_(PTRDIFF_MAX), device_(device) {}
+
 Buffer::~Buffer() {
   if (release_) {
     release_();
   }
+}
+
+std::shared_ptr<Buffer> unbacked_buffer(Device device) { return std::make_shared<Buffer>(device); }
+
+bool sole_owner(const std::shared_ptr<Buffer>& buffer) {
+  // Reading the count orders nothing; letting go of a copy does.
+  std::shared_ptr<Buffer>(buffer).reset();
+  return buffer.use_count() == 1;
 }
 
 std::shared_ptr<Buffer> allocate_host(std::size_t bytes) {

@@ -13,6 +13,8 @@ namespace antichain {
 class Buffer {
  public:
   Buffer(void* data, std::size_t bytes, Device device, std::function<void()> release);
+  /// Makes a buffer without memory: see unbacked_buffer.
+  explicit Buffer(Device device);
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
@@ -27,6 +29,12 @@ class Buffer {
   Device device_;
   std::function<void()> release_;
 };
+
+/// Makes a buffer that only says where memory will be: tensors in it have a layout and no address.
+std::shared_ptr<Buffer> unbacked_buffer(Device device);
+/// Returns whether nobody else holds the buffer, so that its memory may be written. What others did
+/// with it before they let go has happened before.
+bool sole_owner(const std::shared_ptr<Buffer>& buffer);
 
 inline constexpr std::size_t kHostAlignment = 64;  // one cache line, one AVX-512 register
 

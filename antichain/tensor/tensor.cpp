@@ -37,6 +37,10 @@ Tensor::Tensor(DType dtype, Shape shape, Strides strides, std::int64_t offset,
       buffer_(std::move(buffer)) {
   require(buffer_ != nullptr, "a tensor needs a buffer");
   packed_bytes(shape_, size_of(dtype_));  // throws when bytes() would overflow
+  require_inside();
+}
+
+void Tensor::require_inside() const {
   const auto capacity = static_cast<std::int64_t>(buffer_->bytes() / size_of(dtype_));
   const Extent touched = extent(shape_, strides_);
   const bool inside = offset_ >= 0 && offset_ <= capacity && offset_ + touched.first >= 0 &&
@@ -46,6 +50,13 @@ Tensor::Tensor(DType dtype, Shape shape, Strides strides, std::int64_t offset,
         "{} elements of shape {} with strides {} from offset {} do not lie in {} bytes",
         name(dtype_), to_string(shape_), to_string(strides_), offset_, buffer_->bytes());
   }
+}
+
+void Tensor::rebase(const std::shared_ptr<Buffer>& buffer, std::int64_t offset) {
+  require(buffer != nullptr, "a tensor needs a buffer");
+  buffer_ = buffer;
+  offset_ = offset;
+  require_inside();
 }
 
 Tensor Tensor::empty(DType dtype, Shape shape) {

@@ -104,11 +104,19 @@ class Tensor {
   /// Repeats axes of size 1, and new leading axes, without copying (stride 0).
   Tensor broadcast_to(Shape shape) const;
 
+  /// Keeps dtype, shape and strides and moves to other memory; throws ShapeError when it does not
+  /// lie in there. Allocates nothing.
+  void rebase(const std::shared_ptr<Buffer>& buffer, std::int64_t offset);
+  /// Lets go of the memory and keeps dtype, shape and strides; defined() is false then.
+  void drop_memory() { buffer_.reset(); }
+
   /// Copies the elements of `source` (same shape and dtype) into this tensor's memory; the two may
   /// overlap. Throws InvalidArgument when this is a broadcast view, whose elements share memory.
   void copy_from(const Tensor& source) const;
 
  private:
+  void require_inside() const;
+
   DType dtype_ = DType::f32;
   Shape shape_;
   Strides strides_;

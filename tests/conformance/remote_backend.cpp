@@ -1,5 +1,7 @@
 #include "tests/conformance/remote_backend.h"
 
+#include <gtest/gtest.h>
+
 #include <cstring>
 
 #include "antichain/ops/catalogue.h"
@@ -42,6 +44,10 @@ class RemoteBackend final : public Backend {
     return tensor.device() == Device{}
                ? tensor
                : copied(tensor, Tensor::empty(tensor.dtype(), tensor.shape()));
+  }
+  void copy(const Tensor& to, const Tensor& from) const override {
+    ASSERT_TRUE(to.is_contiguous() && from.is_contiguous());
+    copied(from, to);
   }
 
  private:

@@ -20,6 +20,7 @@ class CpuBackend final : public Backend {
     tensor.require_host();
     return tensor;
   }
+  void copy(const Tensor& to, const Tensor& from) const override { to.copy_from(from); }
 };
 
 }  // namespace

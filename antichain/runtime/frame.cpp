@@ -1,0 +1,180 @@
+#include "antichain/runtime/frame.h"
+
+#include <algorithm>
+
+#include "antichain/runtime/frame_binder.h"
+
+namespace antichain {
+
+namespace {
+
+bool lies_on(const Tensor& tensor, const Backend& backend) {
+  return tensor.defined() && tensor.device() == backend.device() && tensor.is_contiguous();
+}
+
+}  // namespace
+
+Frame::Frame(const Program& program, RunState& state) : program_(program), state_(state) {
+  FrameBinder(*this).bind();
+}
+
+Frame::~Frame() = default;
+
+void Frame::allocate_memory() {
+  const auto bytes = static_cast<std::int64_t>(memory_bytes());
+  set_memory(state_.backend->allocate(DType::u8, {bytes}).buffer(), 0);
+}
+
+void Frame::set_memory(const std::shared_ptr<Buffer>& buffer, std::size_t offset) {
+  memory_ = buffer;
+  for (Slot slot = 0; slot < values_.size(); ++slot) {
+    const Place& place = places_[slot];
+    if (place.home == Home::planned) {
+      const std::size_t bytes = offset + plan_.offsets[planned_at_[place.root]];
+      values_[slot].rebase(
+          buffer, static_cast<std::int64_t>(bytes / size_of(values_[slot].dtype())) + place.shift);
+    }
+  }
+  for (const auto& step : steps_) {
+    for (const auto& region : step->regions) {
+      region->set_memory(buffer, offset + plan_.offsets[step->region_workspace]);
+    }
+  }
+}
+
+void Frame::run(std::span<const Tensor* const> arguments, std::span<Tensor* const> results) {
+  struct LetGo {  // also when a kernel throws
+    Frame& frame;
+    ~LetGo() { frame.let_go(); }
+  } const at_the_end{*this};
+  take_arguments(arguments);
+  take_targets(results);
+  for (const auto& step : steps_) {
+    run_step(*step);
+  }
+  give_results(results);
+}
+
+void Frame::take_arguments(std::span<const Tensor* const> arguments) {
+  const std::span<const Slot> params = program_.params();
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    const Tensor& argument = *arguments[i];
+    Tensor& value = values_[params[i]];
+    if (!argument.defined()) {
+      continue;  // nobody reads it
+    }
+    if (places_[params[i]].home == Home::late) {
+      value = placed(argument, false, *state_.backend);
+    } else if (lies_on(argument, *state_.backend)) {
+      value.rebase(argument.buffer(), argument.offset());
+    } else {
+      const Tensor packed = placed(argument, false, *state_.backend);
+      value.rebase(packed.buffer(), packed.offset());
+    }
+  }
+}
+
+void Frame::take_targets(std::span<Tensor* const> results) {
+  for (Target& target : targets_) {
+    Tensor& value = values_[target.slot];
+    Tensor* const result = results[target.result];
+    if (result != nullptr && lies_on(*result, *state_.backend)) {
+      value.rebase(result->buffer(), result->offset());
+    } else if (result != nullptr && !result->defined()) {
+      *result = state_.backend->allocate(value.dtype(), value.shape());
+      value.rebase(result->buffer(), result->offset());
+    } else {
+      if (!target.spare.defined()) {
+        target.spare = state_.backend->allocate(value.dtype(), value.shape());
+      }
+      value.rebase(target.spare.buffer(), target.spare.offset());
+    }
+  }
+}
+
+void Frame::run_step(BoundStep& step) {
+  switch (step.kind) {
+    case BoundStep::Kind::kernel:
+      if (step.host_input_pointers.empty() && step.host_output_pointers.empty()) {
+        step.step->runner.compute(step.compute, step.context, state_);
+      } else {
+        run_on_host(step);
+      }
+      break;
+    case BoundStep::Kind::view: {
+      const Slot out = step.step->outputs[0], in = step.step->inputs[0];
+      values_[out].rebase(values_[in].buffer(),
+                          values_[in].offset() + places_[out].shift - places_[in].shift);
+      break;
+    }
+    case BoundStep::Kind::late: run_late(step); break;
+  }
+  for (Slot slot : step.release) {
+    values_[slot].drop_memory();
+  }
+}
+
+// The context of such a step already points at the host copies.
+void Frame::run_on_host(BoundStep& step) {
+  const Backend& backend = *state_.backend;
+  for (std::size_t i = 0; i < step.inputs.size(); ++i) {
+    step.host_inputs[i] = backend.to_host(*step.inputs[i]);
+  }
+  for (std::size_t i = 0; i < step.outputs.size(); ++i) {
+    // Kernels that set their outputs may have left something there.
+    Tensor& output = step.host_outputs[i];
+    output = step.outputs[i]->defined()
+                 ? Tensor::empty(step.outputs[i]->dtype(), step.outputs[i]->shape())
+                 : Tensor();
+  }
+  step.step->runner.compute(step.compute, step.context, state_);
+  for (std::size_t i = 0; i < step.outputs.size(); ++i) {
+    if (step.outputs[i]->defined()) {
+      backend.copy(*step.outputs[i], step.host_outputs[i]);
+    } else if (step.host_outputs[i].defined()) {
+      *step.outputs[i] = backend.to_device(step.host_outputs[i]);
+    }
+  }
+}
+
+void Frame::run_late(BoundStep& step) {
+  std::vector<Tensor> outputs =
+      step.step->runner.run(step.inputs, step.step->wanted, state_, step.context.run_region);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    *step.outputs[i] = std::move(outputs[i]);
+  }
+}
+
+void Frame::run_region(BoundStep& step, int region, std::span<const Tensor* const> arguments,
+                       std::span<Tensor* const> results) {
+  step.regions[static_cast<std::size_t>(region)]->run(arguments, results);
+}
+
+void Frame::give_results(std::span<Tensor* const> results) {
+  const Backend& backend = *state_.backend;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const Tensor& value = values_[program_.results()[i]];
+    Tensor* const result = results[i];
+    if (result == nullptr ||
+        (result->defined() && result->buffer() == value.buffer() &&
+         result->offset() == value.offset() && result->numel() == value.numel())) {
+      continue;  // not wanted, or there already
+    }
+    if (result->defined()) {
+      backend.copy(*result, value);
+    } else if (const Home home = places_[program_.results()[i]].home;
+               home == Home::planned || home == Home::fixed || value.buffer() == memory_) {
+      *result = backend.to_device(backend.to_host(value).clone());
+    } else {
+      *result = value;
+    }
+  }
+}
+
+void Frame::let_go() {
+  for (Slot slot : held_) {
+    values_[slot].drop_memory();
+  }
+}
+
+}  // namespace antichain

@@ -1,0 +1,102 @@
+// Frame: a program made ready for certain sizes. Every value has its layout and its place, every
+// kernel is planned; a run then only calls kernels and allocates nothing.
+//
+// Most values lie in one piece of memory, placed by lifetimes (memory_plan.h). A view is a value
+// that lies inside another one; an output may take over the memory of an input that nobody reads
+// any more. Results are written straight into the memory that the caller gives. Values whose size
+// only the run finds out, and what is computed from them, are allocated as they come.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "antichain/runtime/memory_plan.h"
+#include "antichain/runtime/program.h"
+
+namespace antichain {
+
+class Frame {
+ public:
+  /// Makes the program ready for the sizes in state.env; throws ShapeError where those do not fit.
+  /// Program and state must outlive the frame.
+  Frame(const Program& program, RunState& state);
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
+  ~Frame();
+
+  /// Returns the bytes that set_memory() must provide.
+  std::size_t memory_bytes() const { return plan_.bytes; }
+  /// Returns the most bytes that are needed at one time: the lower bound of memory_bytes().
+  std::size_t live_bytes() const { return live_bytes_; }
+  /// Lets the values lie in this buffer from now on, `offset` bytes behind its start.
+  void set_memory(const std::shared_ptr<Buffer>& buffer, std::size_t offset);
+  /// Gives the frame memory of its own.
+  void allocate_memory();
+
+  /// Runs the steps on one argument per parameter. Results are as in RunRegion.
+  void run(std::span<const Tensor* const> arguments, std::span<Tensor* const> results);
+
+ private:
+  friend class FrameBinder;
+  using Slot = Program::Slot;
+
+  /// Who provides the memory of a value.
+  enum class Home : std::uint8_t {
+    late,       // its size is not known before the run, and it is allocated then
+    given,      // it is an argument
+    target,     // it is a result, written into memory of the caller
+    planned,    // it lies in the memory of the frame
+    fixed,      // it was computed when the frame was made
+    forwarded,  // its op sets it to what exists already, a state for example
+  };
+  struct Place {
+    Home home = Home::late;
+    Slot root = 0;           // the value in which it lies: itself unless it is a view
+    std::int64_t shift = 0;  // of its first element from the first one of the root
+  };
+  struct BoundStep {
+    enum class Kind : std::uint8_t { kernel, view, late } kind = Kind::kernel;
+    const Program::Step* step = nullptr;
+    KernelFunction compute;
+    KernelContext context;
+    std::vector<const Tensor*> inputs;
+    std::vector<Tensor*> outputs;
+    std::vector<Slot> release;  // values to let go of after this step
+    std::vector<std::unique_ptr<Frame>> regions;
+    std::any memory;                   // of the op
+    std::size_t region_workspace = 0;  // index into plan_.offsets, when there are regions
+    std::vector<Tensor> host_inputs, host_outputs;  // copies for a kernel that works on the host
+    std::vector<const Tensor*> host_input_pointers;
+    std::vector<Tensor*> host_output_pointers;
+  };
+  struct Target {
+    std::size_t result;
+    Slot slot;
+    Tensor spare;  // memory for results that the caller does not want
+  };
+
+  void take_arguments(std::span<const Tensor* const> arguments);
+  void take_targets(std::span<Tensor* const> results);
+  void run_step(BoundStep& step);
+  void run_on_host(BoundStep& step);
+  void run_late(BoundStep& step);
+  void run_region(BoundStep& step, int region, std::span<const Tensor* const> arguments,
+                  std::span<Tensor* const> results);
+  void give_results(std::span<Tensor* const> results);
+  void let_go();
+
+  const Program& program_;
+  RunState& state_;
+  std::vector<Tensor> values_;  // by slot
+  std::vector<Place> places_;
+  std::vector<std::unique_ptr<BoundStep>> steps_;
+  std::vector<Target> targets_;
+  std::vector<Slot> held_;  // values whose memory others own
+  MemoryPlan plan_;
+  std::size_t live_bytes_ = 0;
+  std::vector<std::size_t> planned_at_;  // by slot: index into plan_.offsets
+  std::shared_ptr<Buffer> memory_;
+};
+
+}  // namespace antichain

@@ -1,0 +1,49 @@
+// FrameBinder: fills a Frame, in the order of the functions below.
+#pragma once
+
+#include "antichain/runtime/frame.h"
+
+namespace antichain {
+
+class FrameBinder {
+ public:
+  explicit FrameBinder(Frame& frame);
+  void bind();
+
+ private:
+  using Slot = Program::Slot;
+  using Home = Frame::Home;
+  using BoundStep = Frame::BoundStep;
+
+  // 1. Layouts: what each value looks like and in which other value it lies.
+  void lay_out_params();
+  void lay_out_step(const Program::Step& step);
+  bool is_late(const Program::Step& step) const;
+  bool is_fixed(const Program::Step& step) const;
+  void compute_fixed(const Program::Step& step);
+  bool lay_out_view(BoundStep& bound);
+  void lay_out_outputs(BoundStep& bound);
+  Tensor layout(Slot slot) const;
+
+  // 2. Memory: which values share it.
+  void choose_targets();
+  void find_last_uses();
+  void reuse_inputs();
+  bool may_take_over(const BoundStep& bound, std::size_t n, Slot in, Slot out) const;
+  Slot storage_of(Slot slot) const;
+  void place();
+
+  // 3. Kernels: everything ready to be called.
+  void connect(BoundStep& bound);
+  void plan_kernel(BoundStep& bound);
+  void plan_release();
+
+  Frame& frame_;
+  const Program& program_;
+  RunState& state_;
+  std::shared_ptr<Buffer> unbacked_;
+  std::vector<std::size_t> last_use_;  // by slot that is a storage: index of a bound step
+  std::vector<Slot> taken_from_;       // by slot: the storage that it took over, or itself
+};
+
+}  // namespace antichain

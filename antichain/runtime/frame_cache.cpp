@@ -1,0 +1,83 @@
+#include "antichain/runtime/frame_cache.h"
+
+#include <algorithm>
+
+namespace antichain {
+
+namespace {
+
+bool fits(const std::vector<Shape>& shapes, std::span<const Tensor* const> arguments) {
+  return std::equal(
+      shapes.begin(), shapes.end(), arguments.begin(), arguments.end(),
+      [](const Shape& shape, const Tensor* argument) { return shape == argument->shape(); });
+}
+
+}  // namespace
+
+const FrameCache::Entry& FrameCache::find(std::span<const Tensor* const> given,
+                                          const std::function<void(RunState&)>& prepare) {
+  const auto known = std::find_if(entries_.begin(), entries_.end(),
+                                  [&](const Entry& entry) { return fits(entry.shapes, given); });
+  if (known != entries_.end()) {
+    entries_.splice(entries_.begin(), entries_, known);
+  } else {
+    Entry entry{.state = std::make_unique<RunState>()};
+    prepare(*entry.state);
+    for (const Tensor* argument : given) {
+      entry.shapes.push_back(argument->shape());
+    }
+    for (Program::Slot slot : program_.results()) {
+      const Dims& shape = program_.value(slot).shape();
+      entry.result_shapes.push_back(is_bound(shape, entry.state->env)
+                                        ? std::optional(evaluate(shape, entry.state->env))
+                                        : std::nullopt);
+    }
+    entry.frame = std::make_unique<Frame>(program_, *entry.state);
+    entries_.push_front(std::move(entry));
+    if (entries_.size() > kMaxFrames) {
+      on_memory_ = on_memory_ == &entries_.back() ? nullptr : on_memory_;
+      entries_.pop_back();
+    }
+  }
+  Entry& entry = entries_.front();
+  if (memory_ == nullptr || memory_->bytes() < entry.frame->memory_bytes()) {
+    on_memory_ = nullptr;
+    for (Entry& other : entries_) {  // nobody may keep the old memory alive
+      other.frame->set_memory(unbacked_buffer(entry.state->backend->device()), 0);
+    }
+    memory_.reset();
+    const auto bytes = static_cast<std::int64_t>(entry.frame->memory_bytes());
+    memory_ = entry.state->backend->allocate(DType::u8, {bytes}).buffer();
+  }
+  if (on_memory_ != &entry) {
+    entry.frame->set_memory(memory_, 0);
+    on_memory_ = &entry;
+  }
+  return entry;
+}
+
+FramePool::Lease::~Lease() {
+  const std::lock_guard<std::mutex> lock(pool_.mutex_);
+  pool_.idle_.push_back(std::move(cache_));
+}
+
+FramePool::Lease FramePool::borrow() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (idle_.empty()) {
+    return {*this, std::make_unique<FrameCache>(program_)};
+  }
+  std::unique_ptr<FrameCache> cache = std::move(idle_.back());
+  idle_.pop_back();
+  return {*this, std::move(cache)};
+}
+
+std::size_t FramePool::memory_bytes() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::size_t bytes = 0;
+  for (const auto& cache : idle_) {
+    bytes += cache->memory_bytes();
+  }
+  return bytes;
+}
+
+}  // namespace antichain

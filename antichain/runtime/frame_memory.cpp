@@ -1,0 +1,145 @@
+// How a FrameBinder finds out which values share memory.
+#include <algorithm>
+#include <numeric>
+
+#include "antichain/runtime/frame_binder.h"
+
+namespace antichain {
+
+// Results that a step computes go straight into the caller's memory, if the device can see it.
+void FrameBinder::choose_targets() {
+  const std::span<const Slot> results = program_.results();
+  const bool in_sight = state_.backend->device() == Device{};
+  for (std::size_t i = 0; in_sight && i < results.size(); ++i) {
+    Frame::Place& place = frame_.places_[results[i]];
+    if (place.home == Home::planned && place.root == results[i]) {
+      place.home = Home::target;
+      frame_.targets_.push_back({i, results[i], Tensor()});
+    }
+  }
+  // Views were laid out before it was known where their root lies.
+  for (Slot slot = 0; slot < frame_.places_.size(); ++slot) {
+    Frame::Place& place = frame_.places_[slot];
+    place.home = frame_.places_[place.root].home;
+  }
+  // A view into memory that does not move needs no step.
+  std::erase_if(frame_.steps_, [this](const std::unique_ptr<BoundStep>& bound) {
+    return bound->kind == BoundStep::Kind::view &&
+           frame_.places_[bound->step->outputs[0]].home == Home::planned;
+  });
+}
+
+void FrameBinder::find_last_uses() {
+  last_use_.assign(program_.num_slots(), 0);
+  for (std::size_t n = 0; n < frame_.steps_.size(); ++n) {
+    const Program::Step& step = *frame_.steps_[n]->step;
+    for (const std::vector<Slot>* slots : {&step.inputs, &step.outputs}) {
+      for (Slot slot : *slots) {
+        last_use_[frame_.places_[slot].root] = n;
+      }
+    }
+  }
+  for (Slot slot : program_.results()) {
+    last_use_[frame_.places_[slot].root] = frame_.steps_.size();
+  }
+  taken_from_.resize(program_.num_slots());
+  std::iota(taken_from_.begin(), taken_from_.end(), Slot{0});
+}
+
+Program::Slot FrameBinder::storage_of(Slot slot) const {
+  Slot storage = frame_.places_[slot].root;
+  while (taken_from_[storage] != storage) {
+    storage = taken_from_[storage];
+  }
+  return storage;
+}
+
+bool FrameBinder::may_take_over(const BoundStep& bound, std::size_t n, Slot in, Slot out) const {
+  const Tensor &from = frame_.values_[in], &to = frame_.values_[out];
+  const Slot storage = storage_of(in);
+  if (frame_.places_[in].home != Home::planned || last_use_[storage] != n ||
+      frame_.places_[in].shift != 0 || from.dtype() != to.dtype() || from.shape() != to.shape() ||
+      !from.is_contiguous() || frame_.values_[storage].bytes() != to.bytes()) {
+    return false;
+  }
+  // Another input in the same memory must see it in the same way.
+  return std::ranges::all_of(bound.step->inputs, [&](Slot other) {
+    return storage_of(other) != storage || frame_.places_[other].home != Home::planned ||
+           (frame_.places_[other].shift == 0 && frame_.values_[other].is_contiguous() &&
+            frame_.values_[other].shape() == from.shape());
+  });
+}
+
+void FrameBinder::reuse_inputs() {
+  for (std::size_t n = 0; n < frame_.steps_.size(); ++n) {
+    const BoundStep& bound = *frame_.steps_[n];
+    if (bound.kind != BoundStep::Kind::kernel || !bound.step->runner.kernel().in_place) {
+      continue;
+    }
+    std::vector<Slot> taken;
+    for (Slot out : bound.step->outputs) {
+      if (frame_.places_[out].home != Home::planned) {
+        continue;
+      }
+      const auto in = std::ranges::find_if(bound.step->inputs, [&](Slot slot) {
+        return may_take_over(bound, n, slot, out) &&
+               std::ranges::find(taken, storage_of(slot)) == taken.end();
+      });
+      if (in != bound.step->inputs.end()) {
+        const Slot storage = storage_of(*in);
+        taken_from_[out] = storage;
+        taken.push_back(storage);
+        last_use_[storage] = last_use_[out];
+      }
+    }
+  }
+}
+
+void FrameBinder::place() {
+  std::vector<Lifetime> lifetimes;
+  frame_.planned_at_.assign(program_.num_slots(), 0);
+  for (std::size_t n = 0; n < frame_.steps_.size(); ++n) {
+    BoundStep& bound = *frame_.steps_[n];
+    for (Slot slot : bound.step->outputs) {
+      const Frame::Place& at = frame_.places_[slot];
+      if (at.home != Home::planned || at.root != slot) {
+        continue;
+      }
+      const Slot storage = storage_of(slot);
+      if (storage == slot) {
+        frame_.planned_at_[slot] = lifetimes.size();
+        lifetimes.push_back({frame_.values_[slot].bytes(), n, last_use_[slot]});
+      } else {
+        frame_.planned_at_[slot] = frame_.planned_at_[storage];
+      }
+    }
+    if (!bound.regions.empty()) {  // regions of one op do not run at the same time
+      std::size_t bytes = 0;
+      for (const auto& region : bound.regions) {
+        bytes = std::max(bytes, region->memory_bytes());
+      }
+      bound.region_workspace = lifetimes.size();
+      lifetimes.push_back({bytes, n, n});
+    }
+  }
+  frame_.plan_ = plan_memory(lifetimes);
+  frame_.live_bytes_ = live_bytes_bound(lifetimes);
+}
+
+// Memory of others is let go after its last use: a state that nobody holds is updated in place.
+void FrameBinder::plan_release() {
+  for (Slot slot = 0; slot < frame_.places_.size(); ++slot) {
+    const Frame::Place& place = frame_.places_[slot];
+    if (place.home == Home::planned || place.home == Home::fixed) {
+      continue;
+    }
+    frame_.held_.push_back(slot);
+    const std::size_t last = last_use_[place.root];
+    if ((place.home == Home::forwarded || place.home == Home::late) &&
+        last < frame_.steps_.size()) {
+      frame_.steps_[last]->release.push_back(slot);
+    }
+  }
+}
+
+}  // namespace antichain

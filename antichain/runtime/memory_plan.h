@@ -1,0 +1,28 @@
+// Where values lie in one piece of memory, so that those that live at different times share it.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace antichain {
+
+/// A value that must be in memory from step `first` to step `last`.
+struct Lifetime {
+  std::size_t bytes = 0;
+  std::size_t first = 0, last = 0;
+};
+
+struct MemoryPlan {
+  std::vector<std::size_t> offsets;  // one per lifetime, multiples of kHostAlignment
+  std::size_t bytes = 0;             // of the whole piece
+};
+
+/// Places values in the order in which they come alive, each into the smallest gap that takes it.
+/// `lifetimes` must be sorted by `first`. Takes O(n log n).
+MemoryPlan plan_memory(std::span<const Lifetime> lifetimes);
+
+/// Returns the most bytes that are alive at one step: no plan can do with less.
+std::size_t live_bytes_bound(std::span<const Lifetime> lifetimes);
+
+}  // namespace antichain
