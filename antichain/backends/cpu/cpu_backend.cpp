@@ -1,6 +1,8 @@
 #include "antichain/backends/cpu/cpu_backend.h"
 
 #include "antichain/backends/cpu/blas_matmul.h"
+#include "antichain/backends/cpu/gather_kernels.h"
+#include "antichain/backends/cpu/movement_kernels.h"
 
 namespace antichain {
 
@@ -8,7 +10,13 @@ namespace {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend() { cpu::register_blas_matmul(kernels_); }
+  CpuBackend() {
+    cpu::register_blas_matmul(kernels_);
+    cpu::register_movement(kernels_);
+    cpu::register_windows(kernels_);
+    cpu::register_gather(kernels_);
+    cpu::register_scatter(kernels_);
+  }
 
   std::string_view name() const override { return "cpu"; }
   Device device() const override { return {}; }
