@@ -24,6 +24,12 @@ ANTICHAIN_HOST_DEVICE T wrapping(T a, T b, F f) {
   }
 }
 
+// Takes one of two values that are both computed; a type that vectorises or records has its own.
+template <class T>
+ANTICHAIN_HOST_DEVICE T choose(bool condition, T yes, T no) {
+  return condition ? yes : no;
+}
+
 struct Add {
   template <class T>
   ANTICHAIN_HOST_DEVICE T operator()(T a, T b) const {
@@ -66,7 +72,8 @@ struct FloorDivide {
       }
       const T rest = fmod(a, b);
       const T towards_zero = (a - rest) / b;
-      return rint(rest != T(0) && (rest < T(0)) != (b < T(0)) ? towards_zero - T(1) : towards_zero);
+      const bool cross = rest != T(0) && (rest < T(0)) != (b < T(0));
+      return rint(choose(cross, towards_zero - T(1), towards_zero));
     }
   }
 };
@@ -78,7 +85,7 @@ struct Modulo {
     } else {
       using std::fmod;
       const T rest = fmod(a, b);
-      return rest != T(0) && (rest < T(0)) != (b < T(0)) ? rest + b : rest;
+      return choose(rest != T(0) && (rest < T(0)) != (b < T(0)), rest + b, rest);
     }
   }
 };
@@ -93,13 +100,13 @@ struct Pow {
 struct Minimum {
   template <class T>
   ANTICHAIN_HOST_DEVICE T operator()(T a, T b) const {
-    return a != a || a < b ? a : b;
+    return choose(bool((a != a) | (a < b)), a, b);
   }
 };
 struct Maximum {
   template <class T>
   ANTICHAIN_HOST_DEVICE T operator()(T a, T b) const {
-    return a != a || a > b ? a : b;
+    return choose(bool((a != a) | (a > b)), a, b);
   }
 };
 
@@ -142,13 +149,13 @@ struct GreaterEqual {
 struct LogicalAnd {
   template <class T>
   ANTICHAIN_HOST_DEVICE bool operator()(T a, T b) const {
-    return a != T(0) && b != T(0);
+    return bool((a != T(0)) & (b != T(0)));
   }
 };
 struct LogicalOr {
   template <class T>
   ANTICHAIN_HOST_DEVICE bool operator()(T a, T b) const {
-    return a != T(0) || b != T(0);
+    return bool((a != T(0)) | (b != T(0)));
   }
 };
 struct LogicalXor {
@@ -184,7 +191,7 @@ struct Abs {
   template <class T>
   ANTICHAIN_HOST_DEVICE T operator()(T x) const {
     if constexpr (std::is_integral_v<T>) {
-      return x < 0 ? Negate()(x) : x;
+      return choose(x < 0, Negate()(x), x);
     } else {
       using std::fabs;
       return fabs(x);
@@ -194,10 +201,11 @@ struct Abs {
 struct Sign {
   template <class T>
   ANTICHAIN_HOST_DEVICE T operator()(T x) const {
-    if constexpr (std::is_floating_point_v<T>) {
-      return x != x ? x : T((x > T(0)) - (x < T(0)));
+    const T sign = T((x > T(0)) - (x < T(0)));
+    if constexpr (std::is_integral_v<T>) {
+      return sign;
     } else {
-      return T((x > T(0)) - (x < T(0)));
+      return choose(x != x, x, sign);
     }
   }
 };

@@ -1,0 +1,41 @@
+// What the sources compiled per level give to the element-wise kernels: loops over packed elements.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "antichain/backends/cpu/simd/level.h"
+#include "antichain/tensor/dtype.h"
+
+namespace antichain::cpu {
+
+/// Computes `count` elements of `out` from packed inputs. `out` may be the memory of an input whose
+/// elements have the same size.
+using ElementLoop = void (*)(const void* const* in, void* out, std::int64_t count);
+
+/// The loops of one operator, by element type of its inputs; nullptr where it takes no such type.
+struct LoopRow {
+  const char* op;
+  ElementLoop loops[kNumDTypes];
+};
+
+struct LoopTable {
+  const LoopRow* rows;
+  int num_rows;
+
+  /// Returns the row of an operator, or nullptr.
+  const LoopRow* find(std::string_view op) const {
+    for (int i = 0; i < num_rows; ++i) {
+      if (op == rows[i].op) {
+        return &rows[i];
+      }
+    }
+    return nullptr;
+  }
+};
+
+/// Returns the loops of the operators with two inputs.
+template <SimdLevel>
+LoopTable binary_loops();
+
+}  // namespace antichain::cpu

@@ -1,0 +1,89 @@
+// From a functor to its loops, one per element type.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "antichain/backends/cpu/simd/element.h"
+#include "antichain/backends/cpu/simd/loops.h"
+
+namespace antichain::cpu::ANTICHAIN_SIMD_LEVEL {
+
+// The loop of functor F on elements of type S, with results of type R. Nothing it calls may remain
+// a function of its own, see level.h.
+template <class F, class S, class R, std::size_t... kInput>
+[[gnu::flatten, gnu::noinline]] void loop(const void* const* in, void* out, std::int64_t count) {
+  const S* const from[] = {static_cast<const S*>(in[kInput])...};
+  R* const to = static_cast<R*>(out);
+#pragma GCC ivdep  // `out` may be an input, element for element
+  for (std::int64_t i = 0; i < count; ++i) {
+    to[i] = write<R>(F()(read(from[kInput][i])...));
+  }
+}
+
+// The loop for f16 around the loop for f32.
+template <ElementLoop kLoop, class R, std::size_t... kInput>
+[[gnu::flatten]] void half_loop(const void* const* in, void* out, std::int64_t count) {
+  float wide[sizeof...(kInput)][kHalfTile], result[kHalfTile];
+  const void* const from[] = {wide[kInput]...};
+  for (std::int64_t first = 0; first < count; first += kHalfTile) {
+    const std::int64_t size = count - first < kHalfTile ? count - first : kHalfTile;
+    (widen(static_cast<const float16*>(in[kInput]) + first, wide[kInput], size), ...);
+    if constexpr (std::is_same_v<R, bool>) {
+      kLoop(from, static_cast<bool*>(out) + first, size);
+    } else {
+      kLoop(from, result, size);
+      narrow(result, static_cast<float16*>(out) + first, size);
+    }
+  }
+}
+
+enum class Takes { floats, numbers, everything };
+
+template <class F, class S, std::size_t... kInput>
+constexpr ElementLoop make_loop() {
+  using T = Computed<std::conditional_t<std::is_same_v<S, float16>, float, S>>;
+  constexpr bool kPredicate =
+      std::is_same_v<decltype(F()((static_cast<void>(kInput), T())...)), bool>;
+  if constexpr (std::is_same_v<S, float16>) {
+    return half_loop<make_loop<F, float, kInput...>(), std::conditional_t<kPredicate, bool, float>,
+                     kInput...>;
+  } else {
+    return loop<F, S, std::conditional_t<kPredicate, bool, S>, kInput...>;
+  }
+}
+
+// Fills the row of functor F for the types that its operator takes.
+template <class F, Takes kTakes, std::size_t... kInput>
+constexpr LoopRow make_row(const char* op) {
+  LoopRow row{op, {}};
+  const auto set = [&row](DType dtype, ElementLoop loop) {
+    row.loops[static_cast<int>(dtype)] = loop;
+  };
+  set(f32, make_loop<F, float, kInput...>());
+  set(f64, make_loop<F, double, kInput...>());
+  set(bf16, make_loop<F, bfloat16, kInput...>());
+  set(f16, make_loop<F, float16, kInput...>());
+  if constexpr (kTakes != Takes::floats) {
+    set(i8, make_loop<F, std::int8_t, kInput...>());
+    set(i32, make_loop<F, std::int32_t, kInput...>());
+    set(i64, make_loop<F, std::int64_t, kInput...>());
+    set(u8, make_loop<F, std::uint8_t, kInput...>());
+  }
+  if constexpr (kTakes == Takes::everything) {
+    set(boolean, make_loop<F, bool, kInput...>());
+  }
+  return row;
+}
+
+template <class F, Takes kTakes = Takes::floats>
+constexpr LoopRow unary(const char* op) {
+  return make_row<F, kTakes, 0>(op);
+}
+template <class F, Takes kTakes = Takes::floats>
+constexpr LoopRow binary(const char* op) {
+  return make_row<F, kTakes, 0, 1>(op);
+}
+
+}  // namespace antichain::cpu::ANTICHAIN_SIMD_LEVEL
