@@ -105,9 +105,8 @@ void register_blas_matmul(KernelTable& kernels) {
 #else
 
 void register_blas_matmul(KernelTable& kernels) {
-  kernels.add(matmul_def(), {"blas gemm", [](Op) {
-                               return Support::no("this build has no BLAS library");
-                             }});
+  kernels.add(matmul_def(),
+              {"blas gemm", [](Op) { return Support::no("this build has no BLAS library"); }});
 }
 
 #endif

@@ -1,6 +1,7 @@
 #include "antichain/backends/cpu/cpu_backend.h"
 
 #include "antichain/backends/cpu/blas_matmul.h"
+#include "antichain/backends/cpu/elementwise.h"
 #include "antichain/backends/cpu/gather_kernels.h"
 #include "antichain/backends/cpu/movement_kernels.h"
 
@@ -12,6 +13,7 @@ class CpuBackend final : public Backend {
  public:
   CpuBackend() {
     cpu::register_blas_matmul(kernels_);
+    cpu::register_elementwise(kernels_);
     cpu::register_movement(kernels_);
     cpu::register_windows(kernels_);
     cpu::register_gather(kernels_);

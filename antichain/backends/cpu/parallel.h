@@ -28,9 +28,8 @@ void parallel_tasks(std::int64_t count, F&& f) {
 /// that cover [0, count), several at once.
 template <class F>
 void parallel_ranges(std::int64_t count, std::int64_t grain, F&& f) {
-  parallel_tasks((count + grain - 1) / grain, [&](std::int64_t n) {
-    f(n * grain, std::min(count, (n + 1) * grain));
-  });
+  parallel_tasks((count + grain - 1) / grain,
+                 [&](std::int64_t n) { f(n * grain, std::min(count, (n + 1) * grain)); });
 }
 
 /// Returns how many threads kernels called from this thread use, and sets it. Without OpenMP it is

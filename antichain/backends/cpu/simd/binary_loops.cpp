@@ -1,5 +1,8 @@
 // The operators of two values: which functor is which operator. Compiled per level.
+#include <iterator>
+
 #include "antichain/backends/cpu/simd/make_loop.h"
+#include "antichain/backends/cpu/simd/wide_math.h"
 #include "antichain/ops/elementwise_functors.h"
 
 namespace antichain::cpu {
@@ -15,6 +18,7 @@ constexpr LoopRow kRows[] = {
     binary<functors::Divide>("divide"),
     binary<functors::FloorDivide, Takes::numbers>("floor_divide"),
     binary<functors::Modulo, Takes::numbers>("modulo"),
+    binary<functors::Pow>("pow"),
     binary<functors::Minimum, Takes::numbers>("minimum"),
     binary<functors::Maximum, Takes::numbers>("maximum"),
     binary<functors::Equal, Takes::everything>("equal"),

@@ -51,8 +51,9 @@ S write(T value) {
   }
 }
 
+inline constexpr int kTile = 256;  // elements: a few such pieces stay in the L1 cache
+
 // f16 is converted a piece at a time, by the instructions that exist for it.
-inline constexpr int kHalfTile = 256;  // elements: a few such pieces stay in the L1 cache
 
 inline void widen(const float16* in, float* out, std::int64_t count) {
   std::int64_t i = 0;

@@ -1,6 +1,7 @@
 // What the sources compiled per level give to the element-wise kernels: loops over packed elements.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -34,8 +35,19 @@ struct LoopTable {
   }
 };
 
-/// Returns the loops of the operators with two inputs.
+/// Returns the loops of the operators with one input and with two.
+template <SimdLevel>
+LoopTable unary_loops();
 template <SimdLevel>
 LoopTable binary_loops();
+/// Returns the loop of `cast`, which converts as antichain::convert does.
+template <SimdLevel>
+ElementLoop cast_loop(DType from, DType to);
+/// Returns the loop of `select` on elements of that size; the first input is bool.
+template <SimdLevel>
+ElementLoop select_loop(std::size_t element_bytes);
+/// Returns the loop of `clip` for a float type; the second input holds two doubles, low and high.
+template <SimdLevel>
+ElementLoop clip_loop(DType dtype);
 
 }  // namespace antichain::cpu

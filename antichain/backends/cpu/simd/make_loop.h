@@ -7,6 +7,7 @@
 
 #include "antichain/backends/cpu/simd/element.h"
 #include "antichain/backends/cpu/simd/loops.h"
+#include "antichain/backends/cpu/simd/wide_math.h"
 
 namespace antichain::cpu::ANTICHAIN_SIMD_LEVEL {
 
@@ -22,13 +23,45 @@ template <class F, class S, class R, std::size_t... kInput>
   }
 }
 
+// Functors whose argument is an angle, of which the level computes up to kLargestAngle.
+template <class F>
+inline constexpr bool kOfAngle = false;
+
+// The loop of such a functor: a piece at a time, so that what is too large can be computed by libm
+// before the results are written over the arguments.
+template <class F, class S>
+[[gnu::flatten, gnu::noinline]] void angle_loop(const void* const* in, void* out,
+                                                std::int64_t count) {
+  Real results[kTile];
+  for (std::int64_t first = 0; first < count; first += kTile) {
+    const std::int64_t size = count - first < kTile ? count - first : kTile;
+    const S* const from = static_cast<const S*>(in[0]) + first;
+    S* const to = static_cast<S*>(out) + first;
+    int num_large = 0;
+    for (std::int64_t i = 0; i < size; ++i) {
+      const Real x = read(from[i]);
+      results[i] = F()(x);
+      num_large += fabs(x) <= kLargestAngle ? 0 : 1;
+    }
+    for (std::int64_t i = 0; num_large > 0 && i < size; ++i) {
+      const Real x = read(from[i]);
+      if (!(fabs(x) <= kLargestAngle)) {
+        results[i] = Real(F()(static_cast<double>(x.value)));
+      }
+    }
+    for (std::int64_t i = 0; i < size; ++i) {
+      to[i] = write<S>(results[i]);
+    }
+  }
+}
+
 // The loop for f16 around the loop for f32.
 template <ElementLoop kLoop, class R, std::size_t... kInput>
 [[gnu::flatten]] void half_loop(const void* const* in, void* out, std::int64_t count) {
-  float wide[sizeof...(kInput)][kHalfTile], result[kHalfTile];
+  float wide[sizeof...(kInput)][kTile], result[kTile];
   const void* const from[] = {wide[kInput]...};
-  for (std::int64_t first = 0; first < count; first += kHalfTile) {
-    const std::int64_t size = count - first < kHalfTile ? count - first : kHalfTile;
+  for (std::int64_t first = 0; first < count; first += kTile) {
+    const std::int64_t size = count - first < kTile ? count - first : kTile;
     (widen(static_cast<const float16*>(in[kInput]) + first, wide[kInput], size), ...);
     if constexpr (std::is_same_v<R, bool>) {
       kLoop(from, static_cast<bool*>(out) + first, size);
@@ -46,7 +79,9 @@ constexpr ElementLoop make_loop() {
   using T = Computed<std::conditional_t<std::is_same_v<S, float16>, float, S>>;
   constexpr bool kPredicate =
       std::is_same_v<decltype(F()((static_cast<void>(kInput), T())...)), bool>;
-  if constexpr (std::is_same_v<S, float16>) {
+  if constexpr (kOfAngle<F> && std::is_same_v<Computed<S>, Real>) {
+    return angle_loop<F, S>;
+  } else if constexpr (std::is_same_v<S, float16>) {
     return half_loop<make_loop<F, float, kInput...>(), std::conditional_t<kPredicate, bool, float>,
                      kInput...>;
   } else {

@@ -33,6 +33,8 @@ constexpr Real choose(bool condition, Real yes, Real no) {
   return Real(condition ? yes.value : no.value);
 }
 
+constexpr double choose(bool condition, double yes, double no) { return condition ? yes : no; }
+
 inline std::int32_t bits_of(Real x) { return __builtin_bit_cast(std::int32_t, x.value); }
 inline Real real_of_bits(std::int32_t bits) { return Real(__builtin_bit_cast(float, bits)); }
 
