@@ -4,6 +4,7 @@
 #include "antichain/backends/cpu/elementwise.h"
 #include "antichain/backends/cpu/gather_kernels.h"
 #include "antichain/backends/cpu/movement_kernels.h"
+#include "antichain/backends/cpu/reduce_kernels.h"
 
 namespace antichain {
 
@@ -18,6 +19,7 @@ class CpuBackend final : public Backend {
     cpu::register_windows(kernels_);
     cpu::register_gather(kernels_);
     cpu::register_scatter(kernels_);
+    cpu::register_reductions(kernels_);
   }
 
   std::string_view name() const override { return "cpu"; }
