@@ -27,6 +27,12 @@ struct CumsumOptions {
 Var cumsum(const Operand& x, std::int64_t axis, CumsumOptions options = {});
 
 const OpDef& sum_def();
+const OpDef& prod_def();
+const OpDef& mean_def();
+const OpDef& reduce_min_def();
+const OpDef& reduce_max_def();
+const OpDef& logsumexp_def();
+const OpDef& variance_def();
 
 std::vector<const OpDef*> reduce_family();
 

@@ -2,6 +2,9 @@
 
 #include "antichain/backends/cpu/blas_matmul.h"
 #include "antichain/backends/cpu/elementwise.h"
+#include "antichain/backends/cpu/gather_kernels.h"
+#include "antichain/backends/cpu/movement_kernels.h"
+#include "antichain/backends/cpu/reduce_kernels.h"
 
 namespace antichain {
 
@@ -12,6 +15,11 @@ class CpuBackend final : public Backend {
   CpuBackend() {
     cpu::register_blas_matmul(kernels_);
     cpu::register_elementwise(kernels_);
+    cpu::register_movement(kernels_);
+    cpu::register_windows(kernels_);
+    cpu::register_gather(kernels_);
+    cpu::register_scatter(kernels_);
+    cpu::register_reductions(kernels_);
   }
 
   std::string_view name() const override { return "cpu"; }

@@ -1,0 +1,230 @@
+#include "antichain/backends/cpu/reduction.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "antichain/backends/cpu/parallel.h"
+
+namespace antichain::cpu {
+
+namespace {
+
+constexpr std::int64_t kChunkElements = 1 << 15;  // of one task, at least
+constexpr std::int64_t kMaxBlock = 512;           // outputs, whose totals are on the stack
+constexpr std::int64_t kEnoughBlocks = 64;        // for any number of threads
+constexpr std::int64_t kFewColumns = 32;          // fewer do not fill a few registers
+
+std::int64_t pieces(std::int64_t size, std::int64_t piece) { return (size + piece - 1) / piece; }
+
+template <class Total>
+Total neutral(Fold fold) {
+  using Limits = std::numeric_limits<Total>;
+  const Total infinity = Limits::has_infinity ? Limits::infinity() : Limits::max();
+  switch (fold) {
+    case Fold::product: return 1;
+    case Fold::smallest: return infinity;
+    case Fold::largest: return Limits::has_infinity ? -infinity : Limits::lowest();
+    default: return 0;
+  }
+}
+
+template <class Total>
+Total joined(Fold fold, Total a, Total b) {
+  // Integers wrap.
+  using Wrapping = std::conditional_t<std::is_integral_v<Total>, std::uint64_t, Total>;
+  const auto left = static_cast<Wrapping>(a), right = static_cast<Wrapping>(b);
+  switch (fold) {
+    case Fold::product: return static_cast<Total>(left * right);
+    case Fold::smallest: return b < a || b != b ? b : a;
+    case Fold::largest: return b > a || b != b ? b : a;
+    default: return static_cast<Total>(left + right);
+  }
+}
+
+}  // namespace
+
+Reduction::Reduction(const Shape& shape, const std::vector<bool>& reduced,
+                     std::size_t element_bytes)
+    : element_bytes_(static_cast<std::int64_t>(element_bytes)) {
+  struct Group {
+    Axis axis;
+    bool reduced;
+  };
+  std::vector<Group> groups;  // innermost first
+  std::int64_t stride = 1;
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    (reduced[i] ? count_ : outputs_) *= shape[i];
+    if (shape[i] != 1) {
+      if (!groups.empty() && groups.back().reduced == reduced[i]) {
+        groups.back().axis.size *= shape[i];
+      } else {
+        groups.push_back({{shape[i], stride}, reduced[i]});
+      }
+    }
+    stride *= shape[i];
+  }
+  if (outputs_ == 0) {
+    return;
+  }
+  by_columns_ = !groups.empty() && !groups[0].reduced;
+  line_.stride = width_.stride = 1;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const Axis axis = groups[i].axis;
+    if (i < 2) {
+      (groups[i].reduced ? line_ : width_) = axis;
+    } else {
+      auto& axes = groups[i].reduced ? reduced_ : kept_;
+      axes.insert(axes.begin(), axis);
+    }
+  }
+  blocks_ = 1;
+  for (const Axis& axis : kept_) {
+    blocks_ *= axis.size;
+  }
+  const std::int64_t few = kChunkElements / std::max<std::int64_t>(count_, 1);
+  block_ =
+      std::clamp<std::int64_t>(by_columns_ ? kMaxBlock : few, 1, std::min(width_.size, kMaxBlock));
+  if (by_columns_ && block_ == width_.size && block_ < kFewColumns) {
+    repeats_ = std::clamp<std::int64_t>(2 * kFewColumns / block_, 1,
+                                        std::max<std::int64_t>(line_.size, 1));
+  }
+  blocks_ *= pieces(width_.size, block_);
+  chunk_ = std::max<std::int64_t>(count_, 1);
+  if (blocks_ < kEnoughBlocks && count_ * block_ > kChunkElements) {
+    chunk_ = std::max<std::int64_t>(1, kChunkElements / block_);
+    chunks_ = pieces(count_, chunk_);
+    partial_.resize(static_cast<std::size_t>(chunks_ * outputs_));
+    shifts_.resize(static_cast<std::size_t>(outputs_));
+  }
+}
+
+Reduction::Block Reduction::block_at(std::int64_t index) const {
+  const std::int64_t per_row = pieces(width_.size, block_);
+  const std::int64_t start = index % per_row * block_;
+  std::int64_t rest = index / per_row, offset = start * width_.stride;
+  const std::int64_t first = rest * width_.size + start;
+  for (std::size_t i = kept_.size(); i-- > 0; rest /= kept_[i].size) {
+    offset += rest % kept_[i].size * kept_[i].stride;
+  }
+  return {offset, first, std::min(block_, width_.size - start)};
+}
+
+// Folds positions [first, last) of what is reduced into the outputs of a block.
+template <class Total>
+void Reduction::fold_chunk(const std::byte* x, const Block& block, std::int64_t first,
+                           std::int64_t last, const FoldStage& stage, const double* shifts,
+                           Total* totals) const {
+  Total wide[kMaxBlock];
+  double wide_shifts[kMaxBlock];
+  const std::int64_t columns = block.width * repeats_;
+  std::fill_n(wide, columns, neutral<Total>(stage.fold));
+  const double* given = shifts;
+  if (shifts && repeats_ > 1) {
+    for (std::int64_t i = 0; i < columns; ++i) {
+      wide_shifts[i] = shifts[i % block.width];
+    }
+    given = wide_shifts;
+  }
+  for (std::int64_t at = first; at < last;) {
+    const std::int64_t start = at % line_.size;
+    const std::int64_t length = std::min(line_.size - start, last - at);
+    std::int64_t offset = block.offset + start * line_.stride, rest = at / line_.size;
+    for (std::size_t i = reduced_.size(); i-- > 0; rest /= reduced_[i].size) {
+      offset += rest % reduced_[i].size * reduced_[i].stride;
+    }
+    const std::byte* from = x + offset * element_bytes_;
+    if (by_columns_) {
+      const std::int64_t together = length / repeats_;
+      const std::byte* behind = from + together * repeats_ * line_.stride * element_bytes_;
+      stage.loops.columns(from, together, repeats_ * line_.stride, columns, given, wide);
+      stage.loops.columns(behind, length - together * repeats_, line_.stride, block.width, given,
+                          wide);
+    } else {
+      stage.loops.rows(from, block.width, width_.stride, length, given, wide);
+    }
+    at += length;
+  }
+  for (std::int64_t i = 0; i < block.width; ++i) {
+    totals[i] = wide[i];
+    for (std::int64_t k = 1; k < repeats_; ++k) {
+      totals[i] = joined(stage.fold, totals[i], wide[k * block.width + i]);
+    }
+  }
+}
+
+template <class Total>
+void Reduction::fold_all_chunks(const std::byte* x, const FoldStage& stage, const double* shifts,
+                                const Finish<Total>& finish) {
+  auto* partial = reinterpret_cast<Total*>(partial_.data());
+  parallel_tasks(blocks_ * chunks_, [&](std::int64_t task) {
+    const Block block = block_at(task / chunks_);
+    const std::int64_t chunk = task % chunks_;
+    fold_chunk(x, block, chunk * chunk_, std::min(count_, (chunk + 1) * chunk_), stage,
+               shifts ? shifts + block.first_output : nullptr,
+               partial + chunk * outputs_ + block.first_output);
+  });
+  parallel_ranges(outputs_, kMaxBlock, [&](std::int64_t first, std::int64_t last) {
+    Total totals[kMaxBlock];
+    for (std::int64_t i = first; i < last; ++i) {
+      totals[i - first] = partial[i];
+    }
+    for (std::int64_t chunk = 1; chunk < chunks_; ++chunk) {
+      for (std::int64_t i = first; i < last; ++i) {
+        totals[i - first] = joined(stage.fold, totals[i - first], partial[chunk * outputs_ + i]);
+      }
+    }
+    finish(first, last - first, totals, shifts ? shifts + first : nullptr);
+  });
+}
+
+template <class Total>
+void Reduction::run(const void* x, const FoldStage& stage, const Finish<Total>& finish) {
+  const auto* data = static_cast<const std::byte*>(x);
+  if (chunks_ > 1) {
+    fold_all_chunks(data, stage, nullptr, finish);
+    return;
+  }
+  const std::int64_t grain =
+      std::max<std::int64_t>(1, kChunkElements / std::max<std::int64_t>(1, count_ * block_));
+  parallel_ranges(blocks_, grain, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t n = first; n < last; ++n) {
+      const Block block = block_at(n);
+      Total totals[kMaxBlock];
+      fold_chunk(data, block, 0, count_, stage, nullptr, totals);
+      finish(block.first_output, block.width, totals, nullptr);
+    }
+  });
+}
+
+template void Reduction::run(const void*, const FoldStage&, const Finish<double>&);
+template void Reduction::run(const void*, const FoldStage&, const Finish<std::int64_t>&);
+
+void Reduction::run_twice(const void* x, const FoldStage& first_stage,
+                          const std::function<double(double)>& shift, const FoldStage& second_stage,
+                          const Finish<double>& finish) {
+  const auto* data = static_cast<const std::byte*>(x);
+  if (chunks_ > 1) {
+    const Finish<double> keep = [&](std::int64_t first, std::int64_t count, const double* totals,
+                                    const double*) {
+      std::transform(totals, totals + count, shifts_.data() + first, shift);
+    };
+    fold_all_chunks(data, first_stage, nullptr, keep);
+    fold_all_chunks(data, second_stage, shifts_.data(), finish);
+    return;
+  }
+  // Block by block, so that the second walk finds its elements in a cache.
+  const std::int64_t grain =
+      std::max<std::int64_t>(1, kChunkElements / std::max<std::int64_t>(1, count_ * block_));
+  parallel_ranges(blocks_, grain, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t n = first; n < last; ++n) {
+      const Block block = block_at(n);
+      double totals[kMaxBlock], shifts[kMaxBlock];
+      fold_chunk(data, block, 0, count_, first_stage, nullptr, totals);
+      std::transform(totals, totals + block.width, shifts, shift);
+      fold_chunk(data, block, 0, count_, second_stage, shifts, totals);
+      finish(block.first_output, block.width, totals, shifts);
+    }
+  });
+}
+
+}  // namespace antichain::cpu

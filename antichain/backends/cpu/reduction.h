@@ -1,0 +1,79 @@
+// Reductions over any axes of a packed value, on all threads.
+//
+// After merging neighbours, a reduction is either by rows (the innermost axis is reduced) or by
+// columns (it is kept). Its outputs are cut into blocks; where there are few of them, what is
+// reduced is cut into chunks, too, whose totals are joined in order. Both cuts depend on sizes
+// alone.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "antichain/backends/cpu/simd/fold_loops.h"
+#include "antichain/tensor/shape.h"
+
+namespace antichain::cpu {
+
+/// One walk over the elements. A second walk gets as its shifts what `shift` makes of the totals of
+/// the first.
+struct FoldStage {
+  Fold fold;
+  FoldLoops loops;
+};
+
+/// Takes the final totals of `count` consecutive outputs from `first` on, and their shifts.
+template <class Total>
+using Finish = std::function<void(std::int64_t first, std::int64_t count, const Total* totals,
+                                  const double* shifts)>;
+
+class Reduction {
+ public:
+  /// Plans for a packed value; reduced[i] says whether axis i is.
+  Reduction(const Shape& shape, const std::vector<bool>& reduced, std::size_t element_bytes);
+
+  /// Returns how many outputs there are, and how many elements each of them is reduced from.
+  std::int64_t outputs() const { return outputs_; }
+  std::int64_t count() const { return count_; }
+  /// Returns whether outputs are put together from chunks; otherwise they are finished one block
+  /// after another, while their elements are in a cache.
+  bool in_chunks() const { return chunks_ > 1; }
+
+  /// Folds into totals that begin with the neutral element. Total is double for floats and int64
+  /// for integers. Not to be called by two threads at once: it owns scratch memory.
+  template <class Total>
+  void run(const void* x, const FoldStage& stage, const Finish<Total>& finish);
+  /// Folds twice.
+  void run_twice(const void* x, const FoldStage& first, const std::function<double(double)>& shift,
+                 const FoldStage& second, const Finish<double>& finish);
+
+ private:
+  struct Axis {
+    std::int64_t size = 1, stride = 0;
+  };
+  // One block of outputs: where its elements begin, and which outputs they are.
+  struct Block {
+    std::int64_t offset, first_output, width;
+  };
+
+  Block block_at(std::int64_t index) const;
+  template <class Total>
+  void fold_chunk(const std::byte* x, const Block& block, std::int64_t first, std::int64_t last,
+                  const FoldStage& stage, const double* shifts, Total* totals) const;
+  template <class Total>
+  void fold_all_chunks(const std::byte* x, const FoldStage& stage, const double* shifts,
+                       const Finish<Total>& finish);
+
+  std::int64_t outputs_ = 1, count_ = 1, element_bytes_ = 1;
+  bool by_columns_ = false;
+  Axis line_;                         // reduced: packed elements of a row, or rows below each other
+  Axis width_;                        // kept: rows below each other, or packed columns
+  std::vector<Axis> kept_, reduced_;  // the other axes, outermost first
+  std::int64_t block_ = 1;            // outputs of a block, along width_
+  std::int64_t blocks_ = 0;
+  std::int64_t chunk_ = 1, chunks_ = 1;  // in positions along line_ and reduced_
+  std::int64_t repeats_ = 1;             // how many rows of few columns are taken as one
+  std::vector<double> shifts_;           // of all outputs, when there are chunks
+  std::vector<std::int64_t> partial_;    // totals of chunks, double or int64
+};
+
+}  // namespace antichain::cpu
