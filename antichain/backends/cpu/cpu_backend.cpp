@@ -1,6 +1,7 @@
 #include "antichain/backends/cpu/cpu_backend.h"
 
 #include "antichain/backends/cpu/blas_matmul.h"
+#include "antichain/backends/cpu/onednn_kernels.h"
 
 namespace antichain {
 
@@ -8,7 +9,10 @@ namespace {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend() { cpu::register_blas_matmul(kernels_); }
+  CpuBackend() {
+    cpu::register_onednn_matmul(kernels_);
+    cpu::register_blas_matmul(kernels_);
+  }
 
   std::string_view name() const override { return "cpu"; }
   Device device() const override { return {}; }

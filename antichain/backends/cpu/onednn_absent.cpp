@@ -1,0 +1,18 @@
+#include "antichain/backends/cpu/onednn_kernels.h"
+#include "antichain/ops/matmul.h"
+
+namespace antichain::cpu {
+
+namespace {
+
+void add_refusing(KernelTable& kernels, const OpDef& def, const std::string& name) {
+  kernels.add(def, {name, [](Op) { return Support::no("this build has no oneDNN"); }});
+}
+
+}  // namespace
+
+void register_onednn_matmul(KernelTable& kernels) {
+  add_refusing(kernels, matmul_def(), "onednn matmul");
+}
+
+}  // namespace antichain::cpu
