@@ -18,6 +18,10 @@ int blas_size(std::int64_t size) {
 
 CBLAS_TRANSPOSE flag(bool transposed) { return transposed ? CblasTrans : CblasNoTrans; }
 
+bool has_packed_rows(MatrixStrides strides, std::int64_t columns) {
+  return strides.column == 1 && strides.row >= columns;
+}
+
 }  // namespace
 
 void use_one_blas_thread() {
@@ -27,8 +31,8 @@ void use_one_blas_thread() {
 }
 
 BlasGemm::BlasGemm(const ProductSizes& sizes, bool accumulate)
-    : transpose_a_(sizes.a.column != 1),
-      transpose_b_(sizes.b.column != 1),
+    : transpose_a_(!has_packed_rows(sizes.a, sizes.inner)),
+      transpose_b_(!has_packed_rows(sizes.b, sizes.columns)),
       rows_(blas_size(sizes.rows)),
       columns_(blas_size(sizes.columns)),
       inner_(blas_size(sizes.inner)),

@@ -1,5 +1,6 @@
 #include "antichain/backends/cpu/cpu_backend.h"
 
+#include "antichain/backends/cpu/blas_convolution.h"
 #include "antichain/backends/cpu/blas_matmul.h"
 #include "antichain/backends/cpu/onednn_kernels.h"
 
@@ -12,6 +13,8 @@ class CpuBackend final : public Backend {
   CpuBackend() {
     cpu::register_onednn_matmul(kernels_);
     cpu::register_blas_matmul(kernels_);
+    cpu::register_onednn_convolution(kernels_);
+    cpu::register_blas_convolution(kernels_);
   }
 
   std::string_view name() const override { return "cpu"; }

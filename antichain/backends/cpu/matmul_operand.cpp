@@ -1,12 +1,10 @@
 #include "antichain/backends/cpu/matmul_operand.h"
 
-#include "antichain/backends/cpu/parallel.h"
+#include "antichain/backends/cpu/convert_elements.h"
 
 namespace antichain::cpu {
 
 namespace {
-
-constexpr std::int64_t kConvertGrain = 1 << 14;  // elements per thread's turn
 
 // Axes of one element have any stride; gives them the one that a packed matrix has.
 MatrixStrides without_freedom(std::int64_t rows, std::int64_t columns, MatrixStrides strides) {
@@ -25,22 +23,6 @@ bool readable(std::int64_t rows, std::int64_t columns, MatrixStrides strides) {
 }
 
 }  // namespace
-
-void convert_elements(const Tensor& from, const Tensor& to) {
-  visit_dtype(from.dtype(), [&](auto source) {
-    visit_dtype(to.dtype(), [&](auto target) {
-      using From = decltype(source);
-      using To = decltype(target);
-      const From* in = from.data<From>();
-      To* out = to.data<To>();
-      parallel_ranges(from.numel(), kConvertGrain, [&](std::int64_t first, std::int64_t last) {
-        for (std::int64_t i = first; i < last; ++i) {
-          out[i] = convert<To>(in[i]);
-        }
-      });
-    });
-  });
-}
 
 MatmulOperand::MatmulOperand(const Tensor& tensor, bool transposed, DType dtype) {
   const bool convert = tensor.dtype() != dtype;

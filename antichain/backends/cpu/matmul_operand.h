@@ -11,9 +11,6 @@
 
 namespace antichain::cpu {
 
-/// Writes the elements of `from` to `to`, converted; both are packed and of one size.
-void convert_elements(const Tensor& from, const Tensor& to);
-
 class MatmulOperand {
  public:
   /// Decides how to read a tensor of this shape and these strides; it may have no memory yet.

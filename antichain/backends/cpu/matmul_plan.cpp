@@ -1,47 +1,23 @@
 #include "antichain/backends/cpu/matmul_plan.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstring>
 #include <limits>
 #include <memory>
 
+#include "antichain/backends/cpu/convert_elements.h"
 #include "antichain/backends/cpu/matmul_operand.h"
 #include "antichain/backends/cpu/parallel.h"
+#include "antichain/backends/cpu/work_blocks.h"
 
 namespace antichain::cpu {
 
 namespace {
 
-constexpr double kSmallProduct = 64.0 * 64 * 64;  // multiplications; not worth waking a thread
-constexpr std::int64_t kMostBlocks = 64;
 // Thinner blocks spend their time on packing operands.
 constexpr std::int64_t kFewestRows = 32, kFewestColumns = 64;
 // Cuts at whole vector registers, and at whole tiles of the libraries' inner loops.
 constexpr std::int64_t kRowGranule = 8, kColumnGranule = 16;
-
-// The fourth root keeps blocks of middling products large and gives large ones enough of them.
-std::int64_t wanted_blocks(double multiplications) {
-  if (multiplications <= kSmallProduct) {
-    return 1;
-  }
-  const double blocks = 2 * std::sqrt(std::sqrt(multiplications / kSmallProduct));
-  return std::min(kMostBlocks,
-                  static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(blocks))));
-}
-
-// Consecutive parts of equal length, the last one may be shorter.
-struct Cut {
-  std::int64_t size, length;
-  Cut(std::int64_t size_, std::int64_t parts, std::int64_t granule)
-      : size(size_), length((size_ + parts - 1) / parts) {
-    length = std::min(size, (length + granule - 1) / granule * granule);
-  }
-  std::int64_t parts() const { return (size + length - 1) / length; }
-  std::int64_t first(std::int64_t part) const { return part * length; }
-  std::int64_t length_of(std::int64_t part) const { return std::min(length, size - first(part)); }
-};
 
 // A block of the products [first, last) of the batch; offsets in bytes.
 struct Task {

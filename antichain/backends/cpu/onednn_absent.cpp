@@ -1,4 +1,5 @@
 #include "antichain/backends/cpu/onednn_kernels.h"
+#include "antichain/ops/convolution.h"
 #include "antichain/ops/matmul.h"
 
 namespace antichain::cpu {
@@ -13,6 +14,12 @@ void add_refusing(KernelTable& kernels, const OpDef& def, const std::string& nam
 
 void register_onednn_matmul(KernelTable& kernels) {
   add_refusing(kernels, matmul_def(), "onednn matmul");
+}
+
+void register_onednn_convolution(KernelTable& kernels) {
+  for (const OpDef* def : convolution_family()) {
+    add_refusing(kernels, *def, "onednn convolution");
+  }
 }
 
 }  // namespace antichain::cpu

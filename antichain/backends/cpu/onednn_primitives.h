@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "antichain/backends/cpu/conv_plan.h"
 #include "antichain/backends/cpu/matmul_plan.h"
 
 namespace antichain::cpu::onednn {
@@ -48,10 +49,25 @@ class Call {
   std::size_t scratch_bytes_;
 };
 
-/// Returns oneDNN's name of an element type; throws NotSupported when it has none.
-dnnl::memory::data_type to_onednn(DType dtype);
-
 /// Makes a matrix product; a product of i8 is i32.
 Call make_matmul(const ProductSizes& sizes);
+
+/// The tensors of a convolution, as they lie in memory.
+struct ConvLayouts {
+  dnnl::memory::desc x, weight, output;
+};
+/// Returns the layouts of packed tensors, channels first. A gradient of the weight is f32: it is a
+/// sum over the batch, which is not finished when one part of the batch is.
+ConvLayouts packed_layouts(const ConvSizes& sizes, ConvPart part, DType dtype);
+
+/// A convolution or gradient, in the layouts in which oneDNN computes it best.
+struct ConvCall {
+  ConvLayouts layouts;
+  Call call;  // its arguments are in the order of the op's: two inputs, the result
+};
+ConvCall make_conv(const ConvSizes& sizes, ConvPart part, DType dtype);
+
+/// Makes a copy from one layout to another.
+Call make_reorder(const dnnl::memory::desc& from, const dnnl::memory::desc& to);
 
 }  // namespace antichain::cpu::onednn
