@@ -64,6 +64,10 @@ macro(antichain_find_BLAS)
       "#include <cblas.h>
        int main() { cblas_dscal(0, 1.0, nullptr, 1); }" ANTICHAIN_CBLAS_LINKS)
     set(found ${ANTICHAIN_CBLAS_LINKS})
+    # The cpu backend cuts the work itself and asks OpenBLAS, which has threads, to use none.
+    check_cxx_source_compiles(
+      "#include <cblas.h>
+       int main() { openblas_set_num_threads(1); }" ANTICHAIN_OPENBLAS_LINKS)
   endif()
   if(found)
     add_library(antichain_blas INTERFACE)
@@ -73,6 +77,10 @@ macro(antichain_find_BLAS)
     target_include_directories(antichain_blas SYSTEM INTERFACE
       "$<BUILD_INTERFACE:${CBLAS_INCLUDE_DIR}>")
     target_link_libraries(antichain_blas INTERFACE BLAS::BLAS)
+    if(ANTICHAIN_OPENBLAS_LINKS)
+      target_compile_definitions(antichain_blas INTERFACE
+        "$<BUILD_INTERFACE:ANTICHAIN_BLAS_IS_OPENBLAS>")
+    endif()
   endif()
 endmacro()
 
@@ -82,10 +90,18 @@ macro(antichain_find_OPENMP)
   set(version "${OpenMP_CXX_VERSION}")
 endmacro()
 
+# Target antichain::onednn. The cpu backend tells oneDNN through OpenMP to use one thread per call,
+# so both must be there, and oneDNN must be of the kind that listens.
 macro(antichain_find_ONEDNN)
   find_package(dnnl CONFIG QUIET)
-  set(found ${dnnl_FOUND})
   set(version "${dnnl_VERSION}")
+  if(dnnl_FOUND AND TARGET OpenMP::OpenMP_CXX AND DNNL_CPU_RUNTIME STREQUAL "OMP")
+    set(found TRUE)
+    add_library(antichain_onednn INTERFACE)
+    add_library(antichain::onednn ALIAS antichain_onednn)
+    set_target_properties(antichain_onednn PROPERTIES EXPORT_NAME onednn)
+    target_link_libraries(antichain_onednn INTERFACE DNNL::dnnl)
+  endif()
 endmacro()
 
 # The toolkit only: the CUDA language is enabled when the first .cu file comes.
@@ -115,7 +131,7 @@ endmacro()
 
 antichain_optional_part(BLAS "BLAS" "fast matrix products in the cpu backend")
 antichain_optional_part(OPENMP "OpenMP" "threads inside the ops of the cpu backend")
-antichain_optional_part(ONEDNN "oneDNN" "convolutions of the cpu backend" NOT_USED_YET)
+antichain_optional_part(ONEDNN "oneDNN" "fast matrix products and convolutions in the cpu backend")
 antichain_optional_part(CUDA "CUDA" "the cuda backend" NOT_USED_YET)
 antichain_optional_part(MPI "MPI" "training on several machines" NOT_USED_YET)
 antichain_optional_part(LLVM "LLVM" "code generation for the cpu backend" NOT_USED_YET)

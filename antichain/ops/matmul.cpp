@@ -11,6 +11,9 @@ namespace {
 
 Dims batch_dims(const Dims& shape) { return {shape.begin(), shape.end() - 2}; }
 
+// Sums of products of bytes need room that a byte does not have.
+DType product_dtype(DType operand) { return operand == i8 ? i32 : operand; }
+
 std::vector<VarType> infer_matmul(InferContext& context) {
   context.require_inputs(2);
   context.require_dtype(0, kNumbers);
@@ -28,7 +31,7 @@ std::vector<VarType> infer_matmul(InferContext& context) {
   Dims shape = context.broadcast(batch_dims(a), batch_dims(b));
   shape.push_back(rows);
   shape.push_back(columns);
-  return {{dtype, shape}};
+  return {{product_dtype(dtype), shape}};
 }
 
 std::vector<Var> matmul_vjp(VjpContext& context) {
@@ -98,6 +101,7 @@ std::vector<Sample> matmul_samples() {
       {"broadcast transposed", {{{2, 2, 3}}, {{2, 3, 2}}}, with({true, true})},
       {"empty inner", {{{2, 0}}, {{0, 3}}}, with({})},
       {"empty rows", {{{0, 2}}, {{2, 3}}}, with({})},
+      {"sums beyond a byte", {{{2, 7}, 30, 40}, {{7, 3}, 30, 40}}, with({})},
   };
 }
 
@@ -106,7 +110,8 @@ std::vector<Sample> matmul_samples() {
 const OpDef& matmul_def() {
   static const OpDef def{
       .name = "matmul",
-      .doc = "Matrix product of the last two axes; leading axes broadcast.",
+      .doc =
+          "Matrix product of the last two axes; leading axes broadcast. Of i8 the product is i32.",
       .attributes = {{"transpose_a", "use the first operand transposed", {false}},
                      {"transpose_b", "use the second operand transposed", {false}}},
       .dtypes = kNumbers,

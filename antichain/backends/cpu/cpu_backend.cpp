@@ -1,10 +1,12 @@
 #include "antichain/backends/cpu/cpu_backend.h"
 
+#include "antichain/backends/cpu/blas_convolution.h"
 #include "antichain/backends/cpu/blas_matmul.h"
 #include "antichain/backends/cpu/elementwise.h"
 #include "antichain/backends/cpu/gather_kernels.h"
 #include "antichain/backends/cpu/movement_kernels.h"
 #include "antichain/backends/cpu/reduce_kernels.h"
+#include "antichain/backends/cpu/onednn_kernels.h"
 
 namespace antichain {
 
@@ -13,13 +15,16 @@ namespace {
 class CpuBackend final : public Backend {
  public:
   CpuBackend() {
-    cpu::register_blas_matmul(kernels_);
     cpu::register_elementwise(kernels_);
     cpu::register_movement(kernels_);
     cpu::register_windows(kernels_);
     cpu::register_gather(kernels_);
     cpu::register_scatter(kernels_);
     cpu::register_reductions(kernels_);
+    cpu::register_onednn_matmul(kernels_);
+    cpu::register_blas_matmul(kernels_);
+    cpu::register_onednn_convolution(kernels_);
+    cpu::register_blas_convolution(kernels_);
   }
 
   std::string_view name() const override { return "cpu"; }

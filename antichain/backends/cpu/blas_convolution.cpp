@@ -1,0 +1,165 @@
+#include "antichain/backends/cpu/blas_convolution.h"
+
+#include "antichain/ops/convolution.h"
+
+#ifdef ANTICHAIN_HAS_BLAS
+#include "antichain/backends/cpu/blas_gemm.h"
+#include "antichain/backends/cpu/conv_plan.h"
+#include "antichain/backends/cpu/parallel.h"
+#include "antichain/backends/cpu/partial_sums.h"
+#include "antichain/backends/cpu/thread_scratch.h"
+#include "antichain/backends/cpu/window_columns.h"
+#include "antichain/backends/cpu/work_blocks.h"
+#endif
+
+namespace antichain::cpu {
+
+#ifdef ANTICHAIN_HAS_BLAS
+
+namespace {
+
+// Each partial sum of the weight's gradient is as large as the weight.
+constexpr std::int64_t kMostPartialSums = 16;
+
+// For one group of one example, with columns[k, n] of x, weight[m, k] and output[m, n].
+ProductSizes product_of(const ConvSizes& sizes, ConvPart part, DType dtype) {
+  const std::int64_t m = sizes.out, k = sizes.in * numel(sizes.windows.window);
+  const std::int64_t n = numel(sizes.windows.output);
+  switch (part) {
+    case ConvPart::output:  // weight columns
+      return {dtype, m, n, k, {k, 1}, {n, 1}, n};
+    case ConvPart::x:  // weight^T output
+      return {dtype, k, n, m, {1, k}, {n, 1}, n};
+    case ConvPart::weight: break;
+  }
+  return {dtype, m, k, n, {n, 1}, {1, n}, k};  // output columns^T
+}
+
+template <class T>
+class ColumnConv {
+ public:
+  ColumnConv(const ConvSizes& sizes, ConvPart part)
+      : part_(part),
+        sizes_(sizes),
+        columns_(sizes),
+        cut_(sizes.batch,
+             choose_batch_parts(sizes, part == ConvPart::weight ? kMostPartialSums : sizes.batch)),
+        first_(product_of(sizes, part, dtype_of<T>())),
+        next_(product_of(sizes, part, dtype_of<T>()), true) {
+    if (part == ConvPart::weight && cut_.parts() > 1) {
+      partial_ = Tensor::empty(dtype_of<T>(), {cut_.parts(), sizes.weight_size()});
+    }
+  }
+
+  void run(const T* first, const T* second, T* result) const {
+    T* const sums = partial_.defined() ? partial_.data<T>() : result;
+    parallel_tasks(cut_.parts(), [&](std::int64_t part) {
+      for (std::int64_t n = 0; n < cut_.length_of(part); ++n) {
+        const std::int64_t example = cut_.first(part) + n;
+        if (part_ == ConvPart::weight) {
+          add_weight(first, second, sums + part * sizes_.weight_size(), example, n == 0);
+        } else {
+          convolve(first, second, result, example);
+        }
+      }
+    });
+    if (partial_.defined()) {
+      add_partial_sums(sums, cut_.parts(), sizes_.weight_size(), result);
+    }
+  }
+
+ private:
+  std::int64_t group_x() const { return sizes_.x_size() / sizes_.groups; }
+  std::int64_t group_output() const { return sizes_.output_size() / sizes_.groups; }
+  std::int64_t group_weight() const { return sizes_.weight_size() / sizes_.groups; }
+
+  T* own_columns() const {
+    const std::int64_t count = columns_.are_x() ? 0 : columns_.rows() * columns_.count();
+    return reinterpret_cast<T*>(thread_scratch(static_cast<std::size_t>(count) * sizeof(T)));
+  }
+  const T* columns_of(const T* x, T* own) const {
+    if (columns_.are_x()) {
+      return x;
+    }
+    columns_.gather(x, own);
+    return own;
+  }
+
+  void convolve(const T* first, const T* weight, T* result, std::int64_t example) const {
+    T* const own = own_columns();
+    for (std::int64_t group = 0; group < sizes_.groups; ++group, weight += group_weight()) {
+      const std::int64_t place = example * sizes_.groups + group;
+      if (part_ == ConvPart::output) {
+        first_(weight, columns_of(first + place * group_x(), own), result + place * group_output());
+        continue;
+      }
+      T* const x = result + place * group_x();
+      first_(weight, first + place * group_output(), columns_.are_x() ? x : own);
+      if (!columns_.are_x()) {
+        columns_.scatter(own, x);
+      }
+    }
+  }
+
+  void add_weight(const T* output, const T* x, T* weight, std::int64_t example,
+                  bool is_first) const {
+    T* const own = own_columns();
+    for (std::int64_t group = 0; group < sizes_.groups; ++group, weight += group_weight()) {
+      const std::int64_t place = example * sizes_.groups + group;
+      (is_first ? first_ : next_)(output + place * group_output(),
+                                  columns_of(x + place * group_x(), own), weight);
+    }
+  }
+
+  ConvPart part_;
+  ConvSizes sizes_;
+  WindowColumns columns_;
+  Cut cut_;                // of the batch
+  BlasGemm first_, next_;  // overwrites, adds
+  Tensor partial_;
+};
+
+template <class T>
+KernelFunction plan_as(const KernelContext& context, ConvPart part) {
+  return plan_conv(context, part, dtype_of<T>(), [part](const ConvSizes& sizes) {
+    const auto conv = std::make_shared<const ColumnConv<T>>(sizes, part);
+    return [conv](const void* first, const void* second, void* result) {
+      conv->run(static_cast<const T*>(first), static_cast<const T*>(second),
+                static_cast<T*>(result));
+    };
+  });
+}
+
+// Sixteen-bit floats are computed as f32.
+void add_kernel(KernelTable& kernels, const OpDef& def, ConvPart part) {
+  kernels.add(def, {.name = "im2col blas",
+                    .supports = [](Op) { return Support{}; },
+                    .plan =
+                        [part](const KernelContext& context) {
+                          return context.in(0).dtype() == f64 ? plan_as<double>(context, part)
+                                                              : plan_as<float>(context, part);
+                        }});
+}
+
+}  // namespace
+
+void register_blas_convolution(KernelTable& kernels) {
+  use_one_blas_thread();
+  add_kernel(kernels, conv_def(), ConvPart::output);
+  add_kernel(kernels, conv_input_gradient_def(), ConvPart::x);
+  add_kernel(kernels, conv_transpose_def(), ConvPart::x);
+  add_kernel(kernels, conv_weight_gradient_def(), ConvPart::weight);
+}
+
+#else
+
+void register_blas_convolution(KernelTable& kernels) {
+  for (const OpDef* def : convolution_family()) {
+    kernels.add(*def,
+                {"im2col blas", [](Op) { return Support::no("this build has no BLAS library"); }});
+  }
+}
+
+#endif
+
+}  // namespace antichain::cpu

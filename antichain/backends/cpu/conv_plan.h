@@ -1,0 +1,50 @@
+// What the convolution kernels of this backend share, whichever library computes: the sizes, how
+// the batch is cut, and the conversion of element types that a library does not have.
+//
+// The batch is cut by its shape alone, and every part is computed by one thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "antichain/graph/kernel_context.h"
+#include "antichain/ops/reference/sliding_windows.h"
+#include "antichain/runtime/kernel_table.h"
+
+namespace antichain::cpu {
+
+/// Says which of the three is computed from the other two: output[x, weight], x[output, weight],
+/// weight[output, x], in the order of the op's inputs.
+enum class ConvPart { output, x, weight };
+
+/// x[batch, groups * in, input...], weight[groups * out, in, window...],
+/// output[batch, groups * out, windows...].
+struct ConvSizes {
+  std::int64_t batch, groups, in, out;
+  Windows windows;
+
+  /// Reads the sizes off the tensors of an op.
+  static ConvSizes of(const KernelContext& context, ConvPart part);
+
+  /// Returns the elements of one example.
+  std::int64_t x_size() const { return groups * in * numel(windows.input); }
+  std::int64_t output_size() const { return groups * out * numel(windows.output); }
+  std::int64_t weight_size() const { return groups * out * in * numel(windows.window); }
+  /// Returns the multiplications of one example, padding included.
+  double work() const;
+};
+
+/// Returns into how many parts the batch is cut, at most `most`.
+std::int64_t choose_batch_parts(const ConvSizes& sizes, std::int64_t most);
+
+/// Computes the part from the two others, all packed.
+using ConvFunction = std::function<void(const void* first, const void* second, void* result)>;
+using MakeConv = std::function<ConvFunction(const ConvSizes&)>;
+
+/// Plans a convolution that is computed as `dtype`: elements of another type are converted there
+/// and back. `make` sees no empty sizes.
+KernelFunction plan_conv(const KernelContext& context, ConvPart part, DType dtype,
+                         const MakeConv& make);
+
+}  // namespace antichain::cpu

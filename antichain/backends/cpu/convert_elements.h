@@ -1,0 +1,11 @@
+// Conversion between element types, for libraries that lack some of them.
+#pragma once
+
+#include "antichain/tensor/tensor.h"
+
+namespace antichain::cpu {
+
+/// Writes the elements of `from` to `to`, converted; both are packed and of one size.
+void convert_elements(const Tensor& from, const Tensor& to);
+
+}  // namespace antichain::cpu

@@ -1,0 +1,191 @@
+#include "antichain/backends/cpu/matmul_plan.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <memory>
+
+#include "antichain/backends/cpu/convert_elements.h"
+#include "antichain/backends/cpu/matmul_operand.h"
+#include "antichain/backends/cpu/parallel.h"
+#include "antichain/backends/cpu/work_blocks.h"
+
+namespace antichain::cpu {
+
+namespace {
+
+// Thinner blocks spend their time on packing operands.
+constexpr std::int64_t kFewestRows = 32, kFewestColumns = 64;
+// Cuts at whole vector registers, and at whole tiles of the libraries' inner loops.
+constexpr std::int64_t kRowGranule = 8, kColumnGranule = 16;
+
+// A block of the products [first, last) of the batch; offsets in bytes.
+struct Task {
+  std::int64_t first, last;
+  std::int64_t a, b, out;
+  Product product;
+};
+
+struct MatmulPlan {
+  MatmulOperand left, right;
+  std::vector<std::int64_t> left_at, right_at;  // per product of the batch, bytes
+  std::int64_t out_bytes = 0;                   // of one product
+  std::vector<Task> tasks;
+  Tensor result;  // where the products are converted to the output's type afterwards
+
+  void run(KernelContext& context) const;
+};
+
+void MatmulPlan::run(KernelContext& context) const {
+  const Tensor& out = context.out();
+  const std::byte *a = left.read(context.in(0)), *b = right.read(context.in(1));
+  auto* const target = static_cast<std::byte*>(result.defined() ? result.raw() : out.raw());
+  parallel_tasks(static_cast<std::int64_t>(tasks.size()), [&](std::int64_t i) {
+    const Task& task = tasks[static_cast<std::size_t>(i)];
+    for (std::int64_t n = task.first; n < task.last; ++n) {
+      const auto at = static_cast<std::size_t>(n);
+      task.product(a + left_at[at] + task.a, b + right_at[at] + task.b,
+                   target + n * out_bytes + task.out);
+    }
+  });
+  if (result.defined()) {
+    convert_elements(result, out);
+  }
+}
+
+// Leading axes along which the right matrix stays the same are rows of one taller left matrix,
+// where they lie at equal distances.
+void merge_batch_into_rows(MatmulOperand& left, MatmulOperand& right, Shape& batch) {
+  while (!batch.empty() && left.strides.column == 1 &&
+         (batch.back() == 1 || (right.batch_strides.back() == 0 &&
+                                left.batch_strides.back() == left.rows * left.strides.row))) {
+    left.rows *= batch.back();
+    batch.pop_back();
+    left.batch_strides.pop_back();
+    right.batch_strides.pop_back();
+  }
+}
+
+// Gives an operand the leading axes of the result: an axis that is repeated has stride 0.
+void broadcast_batch(MatmulOperand& operand, const Shape& batch) {
+  const std::size_t missing = batch.size() - operand.batch.size();
+  operand.batch_strides.insert(operand.batch_strides.begin(), missing, 0);
+  for (std::size_t axis = 0; axis < operand.batch.size(); ++axis) {
+    if (operand.batch[axis] == 1) {
+      operand.batch_strides[axis + missing] = 0;
+    }
+  }
+}
+
+// Where each matrix of a batch starts, in bytes.
+std::vector<std::int64_t> matrix_offsets(const Shape& batch, const Strides& strides,
+                                         std::size_t element_bytes) {
+  std::vector<std::int64_t> offsets = {0};
+  for (std::size_t axis = 0; axis < batch.size(); ++axis) {
+    std::vector<std::int64_t> longer;
+    for (const std::int64_t offset : offsets) {
+      for (std::int64_t n = 0; n < batch[axis]; ++n) {
+        longer.push_back(offset + n * strides[axis] * static_cast<std::int64_t>(element_bytes));
+      }
+    }
+    offsets = std::move(longer);
+  }
+  return offsets;
+}
+
+std::vector<Task> cut_into_tasks(const MatmulPlan& plan, std::int64_t count, DType dtype,
+                                 DType out_dtype, const MakeProduct& make) {
+  const std::int64_t rows = plan.left.rows, columns = plan.right.columns;
+  const std::int64_t inner = plan.left.columns;
+  const auto bytes = static_cast<std::int64_t>(size_of(dtype));
+  const auto out_bytes = static_cast<std::int64_t>(size_of(out_dtype));
+  const Grid grid = choose_grid(rows, columns, inner, count);
+  const Cut row_cut(rows, grid.rows, kRowGranule),
+      column_cut(columns, grid.columns, kColumnGranule);
+  const double work = static_cast<double>(rows) * static_cast<double>(columns) *
+                      static_cast<double>(inner) * static_cast<double>(count);
+  const Cut batch_cut(count, std::min(count, wanted_blocks(work)), 1);
+  std::vector<Task> tasks;
+  for (std::int64_t n = 0; n < batch_cut.parts(); ++n) {
+    for (std::int64_t i = 0; i < row_cut.parts(); ++i) {
+      for (std::int64_t j = 0; j < column_cut.parts(); ++j) {
+        const std::int64_t row = row_cut.first(i), column = column_cut.first(j);
+        const ProductSizes sizes = {.dtype = dtype,
+                                    .rows = row_cut.length_of(i),
+                                    .columns = column_cut.length_of(j),
+                                    .inner = inner,
+                                    .a = plan.left.strides,
+                                    .b = plan.right.strides,
+                                    .out_row = columns};
+        tasks.push_back({.first = batch_cut.first(n),
+                         .last = batch_cut.first(n) + batch_cut.length_of(n),
+                         .a = row * plan.left.strides.row * bytes,
+                         .b = column * plan.right.strides.column * bytes,
+                         .out = (row * columns + column) * out_bytes,
+                         .product = make(sizes)});
+      }
+    }
+  }
+  return tasks;
+}
+
+}  // namespace
+
+Grid choose_grid(std::int64_t rows, std::int64_t columns, std::int64_t inner, std::int64_t count) {
+  const double one =
+      static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(inner);
+  std::int64_t blocks = wanted_blocks(one * static_cast<double>(count)) / count;
+  for (; blocks > 1; blocks /= 2) {
+    Grid best;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::int64_t i = 1; i <= blocks; i *= 2) {
+      const std::int64_t j = blocks / i;
+      // What is read: every part of the rows reads all of b, every part of the columns all of a.
+      const double reads = static_cast<double>(i * columns + j * rows);
+      const bool wide_enough =
+          (i == 1 || rows / i >= kFewestRows) && (j == 1 || columns / j >= kFewestColumns);
+      if (wide_enough && reads < least) {
+        best = {i, j};
+        least = reads;
+      }
+    }
+    if (best.rows * best.columns > 1) {
+      return best;
+    }
+  }
+  return {};
+}
+
+KernelFunction plan_matmul(const KernelContext& context, DType dtype, const MakeProduct& make) {
+  const Tensor& out = context.out();
+  if (out.numel() == 0) {
+    return [](KernelContext&) {};
+  }
+  auto plan = std::make_shared<MatmulPlan>(
+      MatmulPlan{.left = MatmulOperand(context.in(0), context.attr<bool>("transpose_a"), dtype),
+                 .right = MatmulOperand(context.in(1), context.attr<bool>("transpose_b"), dtype),
+                 .left_at = {},
+                 .right_at = {},
+                 .tasks = {},
+                 .result = {}});
+  if (plan->left.columns == 0) {  // a sum of nothing; zero has no bit set in any element type
+    return [](KernelContext& run) { std::memset(run.out().raw(), 0, run.out().bytes()); };
+  }
+  const bool convert = context.in(0).dtype() != dtype;
+  if (convert) {
+    plan->result = Tensor::empty(dtype, out.shape());
+  }
+  Shape batch(out.shape().begin(), out.shape().end() - 2);
+  broadcast_batch(plan->left, batch);
+  broadcast_batch(plan->right, batch);
+  merge_batch_into_rows(plan->left, plan->right, batch);
+  plan->left_at = matrix_offsets(batch, plan->left.batch_strides, size_of(dtype));
+  plan->right_at = matrix_offsets(batch, plan->right.batch_strides, size_of(dtype));
+  const DType result_dtype = convert ? dtype : out.dtype();
+  plan->out_bytes =
+      plan->left.rows * plan->right.columns * static_cast<std::int64_t>(size_of(result_dtype));
+  plan->tasks = cut_into_tasks(*plan, numel(batch), dtype, result_dtype, make);
+  return [plan](KernelContext& run) { plan->run(run); };
+}
+
+}  // namespace antichain::cpu

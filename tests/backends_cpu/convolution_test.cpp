@@ -1,0 +1,117 @@
+// Convolution and its gradients in the CPU backend against the reference.
+#include "antichain/ops/convolution.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "antichain/ops/reference/sliding_windows.h"
+#include "tests/backends_cpu/kernel_trial.h"
+#include "tests/conformance/compare.h"
+
+namespace antichain::cpu {
+namespace {
+
+constexpr double kRoundings = 16;  // f32 sums of some hundred products
+
+// The shapes of all that takes part; each op picks its inputs.
+struct Case {
+  Shape x, weight, output;
+  ConvOptions options;
+
+  std::string str() const {
+    return "x " + to_string(x) + " weight " + to_string(weight) + " stride " +
+           to_string(options.stride) + " padding " + to_string(options.padding) + " dilation " +
+           to_string(options.dilation) + " groups " + std::to_string(options.groups);
+  }
+};
+
+Case make_case(const Shape& x, const Shape& weight, const ConvOptions& options) {
+  Case made{x, weight, {x[0], weight[0]}, options};
+  for (std::size_t axis = 0; axis + 2 < x.size(); ++axis) {
+    const std::int64_t span = options.dilation[axis] * (weight[axis + 2] - 1) + 1;
+    made.output.push_back((x[axis + 2] + 2 * options.padding[axis] - span) / options.stride[axis] +
+                          1);
+  }
+  return made;
+}
+
+Case draw_case(Draw& draw) {
+  constexpr std::array<std::int64_t, 8> kChannels = {1, 1, 2, 3, 5, 8, 16, 17};
+  constexpr std::array<std::int64_t, 8> kBatches = {0, 1, 1, 2, 3, 5, 7, 8};
+  const std::int64_t axes = draw.between(1, 3), groups = draw.coin() ? 1 : draw.between(2, 5);
+  const bool depthwise = groups > 1 && draw.coin();
+  const std::int64_t in = depthwise ? 1 : draw.one_of(kChannels);
+  const std::int64_t out = depthwise ? draw.between(1, 2) : draw.one_of(kChannels);
+  Shape x = {draw.one_of(kBatches), groups * in}, weight = {groups * out, in};
+  ConvOptions options{.groups = groups};
+  for (std::int64_t axis = 0; axis < axes; ++axis) {
+    const std::int64_t window = draw.between(1, axes == 3 ? 3 : 5);
+    const std::int64_t dilation = draw.coin() ? 1 : draw.between(1, 3);
+    const std::int64_t padding = draw.between(0, 3), span = dilation * (window - 1) + 1;
+    options.stride.push_back(draw.coin() ? 1 : draw.between(1, 4));
+    options.dilation.push_back(dilation);
+    options.padding.push_back(padding);
+    weight.push_back(window);
+    x.push_back(std::max<std::int64_t>(span - 2 * padding, 0) + draw.between(0, axes == 1   ? 30
+                                                                                : axes == 2 ? 9
+                                                                                            : 4));
+  }
+  return make_case(x, weight, options);
+}
+
+KernelTrial forward(const Case& use, DType dtype, Draw& draw) {
+  return {{draw.tensor(dtype, use.x), draw.tensor(dtype, use.weight)},
+          [&](std::span<const Var> in) { return conv(in[0], in[1], use.options); }};
+}
+
+KernelTrial input_gradient(const Case& use, DType dtype, Draw& draw) {
+  return {{draw.tensor(dtype, use.output), draw.tensor(dtype, use.weight)},
+          [&](std::span<const Var> in) {
+            return conv_input_gradient(in[0], in[1], to_dims(spatial_axes(use.x)), use.options);
+          }};
+}
+
+KernelTrial weight_gradient(const Case& use, DType dtype, Draw& draw) {
+  return {
+      {draw.tensor(dtype, use.output), draw.tensor(dtype, use.x)}, [&](std::span<const Var> in) {
+        return conv_weight_gradient(in[0], in[1], to_dims(spatial_axes(use.weight)), use.options);
+      }};
+}
+
+TEST(Convolution, RandomShapesAgreeWithTheReference) {
+  Draw draw(1);
+  for (int n = 0; n < 300 && !HasFailure(); ++n) {
+    const Case drawn = draw_case(draw);
+    for (DType dtype : {f32, bf16, f16, f64}) {
+      const double tolerance = kRoundings * conformance::epsilon_of(dtype);
+      const std::string what = std::string(name(dtype)) + " " + drawn.str();
+      forward(drawn, dtype, draw).expect_kernels_agree(tolerance, "forward, " + what);
+      input_gradient(drawn, dtype, draw).expect_kernels_agree(tolerance, "gradient of x, " + what);
+      weight_gradient(drawn, dtype, draw)
+          .expect_kernels_agree(tolerance, "gradient of the weight, " + what);
+    }
+  }
+}
+
+TEST(Convolution, SameBitsOnAnyNumberOfThreads) {
+  const std::vector<Case> cases = {
+      make_case({16, 1, 28, 28}, {32, 1, 3, 3}, {{1, 1}, {1, 1}, {1, 1}, 1}),
+      make_case({13, 32, 14, 14}, {64, 32, 3, 3}, {{1, 1}, {1, 1}, {1, 1}, 1}),
+      make_case({7, 64, 8, 8}, {64, 64, 1, 1}, {{2, 2}, {0, 0}, {1, 1}, 1}),
+      make_case({5, 24, 17}, {24, 1, 5}, {{1}, {2}, {2}, 24}),
+      make_case({3, 8, 5, 6, 7}, {12, 4, 3, 2, 3}, {{1, 2, 1}, {1, 1, 0}, {1, 1, 2}, 2})};
+  Draw draw(2);
+  for (const Case& use : cases) {
+    for (DType dtype : {f32, bf16, f64}) {
+      const std::string what = std::string(name(dtype)) + " " + use.str();
+      forward(use, dtype, draw).expect_same_bits_on_any_threads("forward, " + what);
+      input_gradient(use, dtype, draw).expect_same_bits_on_any_threads("gradient of x, " + what);
+      weight_gradient(use, dtype, draw)
+          .expect_same_bits_on_any_threads("gradient of the weight, " + what);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace antichain::cpu

@@ -1,0 +1,141 @@
+#include "tests/backends_cpu/kernel_trial.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "antichain/backends/cpu/cpu_backend.h"
+#include "antichain/backends/cpu/parallel.h"
+#include "tests/conformance/compare.h"
+
+namespace antichain::cpu {
+
+namespace {
+
+const Backend& backend() {
+  static const std::unique_ptr<Backend> instance = make_cpu_backend();
+  return *instance;
+}
+
+}  // namespace
+
+KernelTrial::KernelTrial(std::vector<Tensor> inputs, const Build& build)
+    : inputs_(std::move(inputs)) {
+  std::vector<Var> vars;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const Shape& shape = inputs_[i].shape();
+    vars.push_back(graph_.input("in" + std::to_string(i), inputs_[i].dtype(),
+                                std::vector<DimSpec>(shape.begin(), shape.end())));
+  }
+  op_ = build(vars).producer();
+}
+
+std::vector<Kernel> KernelTrial::kernels() const {
+  std::vector<Kernel> kernels;
+  for (const Kernel& kernel : backend().kernels().candidates(op_.def())) {
+    if (kernel.supports(op_).yes) {
+      kernels.push_back(kernel);
+    }
+  }
+  return kernels;
+}
+
+Tensor KernelTrial::run(const Kernel& kernel, std::span<const Tensor> inputs) const {
+  const DimEnv env;
+  std::vector<Tensor> outputs;
+  for (Var output : op_.outputs()) {
+    outputs.push_back(Tensor::full(output.dtype(), evaluate(output.shape(), env), 77));
+  }
+  KernelContext context{.inputs = inputs, .outputs = outputs, .attrs = &op_.attrs(), .env = &env};
+  const KernelFunction compute = kernel.plan ? kernel.plan(context) : kernel.run;
+  compute(context);
+  const Tensor first = outputs[0].clone();
+  compute(context);
+  EXPECT_TRUE(bit_equal(first, outputs[0])) << kernel.name << " changes when it runs again";
+  return first;
+}
+
+Tensor KernelTrial::run(const Kernel& kernel) const {
+  if (kernel.strided_inputs) {
+    return run(kernel, inputs_);
+  }
+  std::vector<Tensor> packed;
+  for (const Tensor& input : inputs_) {
+    packed.push_back(input.contiguous());
+  }
+  return run(kernel, packed);
+}
+
+Tensor KernelTrial::run_reference() const {
+  return run({.name = "reference", .supports = nullptr, .run = op_.def().reference});
+}
+
+int KernelTrial::expect_kernels_agree(double tolerance, const std::string& what) const {
+  const Tensor want = run_reference();
+  const std::vector<Kernel> all = kernels();
+  for (const Kernel& kernel : all) {
+    conformance::expect_close(run(kernel), want, tolerance, kernel.name + ": " + what);
+  }
+  return static_cast<int>(all.size());
+}
+
+void KernelTrial::expect_same_bits_on_any_threads(const std::string& what) const {
+  const int before = num_threads();
+  for (const Kernel& kernel : kernels()) {
+    set_num_threads(1);
+    const Tensor alone = run(kernel);
+    for (int threads : {2, 3, 4, 7}) {
+      set_num_threads(threads);
+      EXPECT_TRUE(bit_equal(run(kernel), alone))
+          << kernel.name << " on " << threads << " threads: " << what;
+    }
+  }
+  set_num_threads(before);
+}
+
+std::int64_t Draw::one_of(std::span<const std::int64_t> values) {
+  return values[static_cast<std::size_t>(between(0, std::ssize(values) - 1))];
+}
+
+std::int64_t Draw::between(std::int64_t first, std::int64_t last) {
+  return std::uniform_int_distribution<std::int64_t>(first, last)(generator_);
+}
+
+Tensor Draw::tensor(DType dtype, const Shape& shape) {
+  std::uniform_real_distribution<double> real(-2, 2);
+  std::vector<double> values(static_cast<std::size_t>(numel(shape)));
+  for (double& value : values) {
+    value = is_float(dtype) ? real(generator_) : static_cast<double>(between(-128, 127));
+  }
+  return Tensor::of<double>(shape, values).cast(dtype);
+}
+
+Tensor Draw::view(DType dtype, const Shape& shape) {
+  const int rank = static_cast<int>(shape.size());
+  const int axis = static_cast<int>(between(0, rank - 1));
+  const auto at = static_cast<std::size_t>(axis);
+  Shape other = shape;
+  switch (between(0, 4)) {
+    case 0: {  // the last two axes swapped
+      std::swap(other.end()[-1], other.end()[-2]);
+      std::vector<int> order(static_cast<std::size_t>(rank));
+      std::iota(order.begin(), order.end(), 0);
+      std::swap(order.end()[-1], order.end()[-2]);
+      return tensor(dtype, other).transpose(order);
+    }
+    case 1:  // a part of a larger one
+      other[at] += 3;
+      return tensor(dtype, other).slice(axis, 2, shape[at]);
+    case 2:  // every second
+      other[at] *= 2;
+      return tensor(dtype, other).slice(axis, 0, shape[at], 2);
+    case 3:  // backwards
+      return shape[at] == 0 ? tensor(dtype, shape)
+                            : tensor(dtype, shape).slice(axis, shape[at] - 1, shape[at], -1);
+    default:  // repeated
+      other[at] = 1;
+      return tensor(dtype, other).broadcast_to(shape);
+  }
+}
+
+}  // namespace antichain::cpu
