@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "antichain/graph/traversal.h"
+#include "antichain/runtime/program.h"
 
 namespace antichain {
 
@@ -117,6 +118,12 @@ void Executable::check_sizes(std::span<const Tensor> arguments, DimEnv& env) con
         dim.is_constant() || !known ? "" : fmt::format(" = {}", dim.evaluate(env)), size);
   });
 }
+
+Executable::Executable(Executable&&) noexcept = default;
+Executable& Executable::operator=(Executable&&) noexcept = default;
+Executable::~Executable() = default;
+
+std::size_t Executable::num_steps() const { return program_->num_steps(); }
 
 Results Executable::run(const Feeds& feeds, const std::vector<RunObserver*>& observers) const {
   RunState state{.backend = backend_,

@@ -4,13 +4,19 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "antichain/graph/graph.h"
-#include "antichain/runtime/program.h"
+#include "antichain/graph/state_store.h"
+#include "antichain/runtime/backend.h"
+#include "antichain/runtime/run_observer.h"
 
 namespace antichain {
+
+class Program;  // antichain/runtime/program.h: how it runs, which is not the caller's business
 
 using Feeds = std::map<std::string, Tensor, std::less<>>;
 
@@ -38,6 +44,9 @@ class Executable {
   Executable(std::unique_ptr<Graph> graph, std::span<const Var> results,
              std::span<const Op> effects, const Backend& backend, const KernelTable& kernels,
              const Logger& logger, StateStore& states);
+  Executable(Executable&&) noexcept;
+  Executable& operator=(Executable&&) noexcept;
+  ~Executable();
 
   /// Runs once. Throws one clear sentence on unknown or missing inputs and on values that do not
   /// fit. Runs that do not write state may happen at the same time on several threads.
@@ -46,7 +55,8 @@ class Executable {
   Results run(const Feeds& feeds, const std::vector<RunObserver*>& observers) const;
 
   Graph& graph() const { return *graph_; }
-  std::size_t num_steps() const { return program_->num_steps(); }
+  /// Returns how many ops a run has, those of inner regions counted once.
+  std::size_t num_steps() const;
   /// Sets where `print` ops write; standard output unless told otherwise.
   void set_print_line(std::function<void(std::string_view)> print_line) {
     print_line_ = std::move(print_line);
