@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 build = cmake --preset $(1) $(CMAKE_ARGS) && cmake --build --preset $(1) -j $(JOBS) $(2)
 test = ctest --preset $(1) -j $(JOBS) $(2)
 
-.PHONY: help run test build install-packages lint format layering asan tsan minimal clean
+.PHONY: help run test build install-packages lint format layering docs asan tsan minimal clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -38,6 +38,10 @@ format:  ## rewrite the sources in the project's format
 
 layering:  ## check who includes whom
 	@scripts/check_layering
+
+docs:  ## write docs/ops.md anew, from the operators' definitions
+	$(call build,release,--target antichain)
+	build/bin/antichain ops --markdown > docs/ops.md
 
 asan:  ## core tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	$(call build,asan,--target tests-core)

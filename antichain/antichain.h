@@ -1,22 +1,22 @@
 // Antichain for users: one include for sessions, graphs, operators, derivatives and layers.
 //
 // Begin with antichain::Session, whose graph() makes a graph and whose compile() makes it run.
-// This header and what it includes by name are the public interface. The headers that it leaves out
-// are installed too, for backends, engines and ops of one's own, but may change at any time.
+// This header names every header that it reaches, and those are the public interface. What else is
+// installed is there for the library itself and may change at any time.
 #pragma once
 
-#include "antichain/autodiff/engine.h"
+// Building graphs.
 #include "antichain/autodiff/grad.h"
 #include "antichain/base/error.h"
 #include "antichain/base/logger.h"
 #include "antichain/graph/dim.h"
 #include "antichain/graph/graph.h"
+#include "antichain/graph/ids.h"
 #include "antichain/graph/print.h"
 #include "antichain/graph/var.h"
 #include "antichain/nn/initialisers.h"
 #include "antichain/nn/layers.h"
 #include "antichain/nn/sgd.h"
-#include "antichain/ops/catalogue.h"
 #include "antichain/ops/control_flow.h"
 #include "antichain/ops/convolution.h"
 #include "antichain/ops/creation.h"
@@ -26,6 +26,7 @@
 #include "antichain/ops/indexing.h"
 #include "antichain/ops/matmul.h"
 #include "antichain/ops/normalization.h"
+#include "antichain/ops/operand.h"
 #include "antichain/ops/pooling.h"
 #include "antichain/ops/random.h"
 #include "antichain/ops/reduce.h"
@@ -34,10 +35,33 @@
 #include "antichain/ops/sorting.h"
 #include "antichain/ops/sparse.h"
 #include "antichain/ops/state_ops.h"
+
+// Running them.
+#include "antichain/graph/state_store.h"
 #include "antichain/runtime/executable.h"
 #include "antichain/runtime/finite_check.h"
 #include "antichain/runtime/profiler.h"
 #include "antichain/session/eager.h"
 #include "antichain/session/session.h"
+
+// Values.
+#include "antichain/tensor/buffer.h"
+#include "antichain/tensor/device.h"
 #include "antichain/tensor/dlpack.h"
+#include "antichain/tensor/dtype.h"
+#include "antichain/tensor/half.h"
+#include "antichain/tensor/shape.h"
 #include "antichain/tensor/tensor.h"
+
+// Operators, engines, observers and backends of one's own.
+#include "antichain/autodiff/engine.h"
+#include "antichain/base/support.h"
+#include "antichain/graph/attrs.h"
+#include "antichain/graph/derivative_context.h"
+#include "antichain/graph/infer_context.h"
+#include "antichain/graph/kernel_context.h"
+#include "antichain/graph/op_def.h"
+#include "antichain/ops/catalogue.h"
+#include "antichain/runtime/backend.h"
+#include "antichain/runtime/kernel_table.h"
+#include "antichain/runtime/run_observer.h"

@@ -23,30 +23,37 @@
 
 namespace antichain {
 
+const std::vector<OpFamily>& op_families() {
+  static const std::vector<OpFamily> families = {
+      {"Creation and sizes", creation_family()},
+      {"Element-wise, one value", elementwise_unary_family()},
+      {"Element-wise, two values", elementwise_binary_family()},
+      {"Element-wise, others", elementwise_other_family()},
+      {"Reductions", reduce_family()},
+      {"Along an axis", along_axis_family()},
+      {"Matrix products", matmul_family()},
+      {"Convolution", convolution_family()},
+      {"Pooling", pooling_family()},
+      {"Normalisation and losses", normalization_family()},
+      {"Shapes", shape_family()},
+      {"Cutting and joining", slicing_family()},
+      {"Indexing", indexing_family()},
+      {"Sparse matrices", sparse_family()},
+      {"Sorting", sorting_family()},
+      {"Random numbers", random_family()},
+      {"State", state_family()},
+      {"Watching values", debug_family()},
+      {"Flow of gradients", gradient_family()},
+      {"Control flow", control_flow_family()},
+  };
+  return families;
+}
+
 const std::vector<const OpDef*>& op_catalogue() {
   static const std::vector<const OpDef*> catalogue = [] {
     std::vector<const OpDef*> all;
-    for (const auto& family : {creation_family(),
-                               elementwise_unary_family(),
-                               elementwise_binary_family(),
-                               elementwise_other_family(),
-                               reduce_family(),
-                               along_axis_family(),
-                               matmul_family(),
-                               convolution_family(),
-                               pooling_family(),
-                               normalization_family(),
-                               shape_family(),
-                               slicing_family(),
-                               indexing_family(),
-                               sparse_family(),
-                               sorting_family(),
-                               random_family(),
-                               state_family(),
-                               debug_family(),
-                               gradient_family(),
-                               control_flow_family()}) {
-      all.insert(all.end(), family.begin(), family.end());
+    for (const OpFamily& family : op_families()) {
+      all.insert(all.end(), family.ops.begin(), family.ops.end());
     }
     return all;
   }();

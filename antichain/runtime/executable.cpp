@@ -7,6 +7,8 @@
 #include <unordered_set>
 
 #include "antichain/graph/traversal.h"
+#include "antichain/runtime/frame_cache.h"
+#include "antichain/runtime/program.h"
 
 namespace antichain {
 
@@ -116,6 +118,12 @@ void Executable::check_sizes(std::span<const Tensor* const> arguments, DimEnv& e
         dim.is_constant() || !known ? "" : fmt::format(" = {}", dim.evaluate(env)), size);
   });
 }
+
+Executable::Executable(Executable&&) noexcept = default;
+Executable& Executable::operator=(Executable&&) noexcept = default;
+Executable::~Executable() = default;
+
+std::size_t Executable::num_steps() const { return program_->num_steps(); }
 
 Results Executable::run(const Feeds& feeds, const std::vector<RunObserver*>& observers) const {
   Results results;

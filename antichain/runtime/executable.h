@@ -4,14 +4,22 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "antichain/graph/graph.h"
-#include "antichain/runtime/frame_cache.h"
-#include "antichain/runtime/program.h"
+#include "antichain/graph/kernel_context.h"
+#include "antichain/graph/state_store.h"
+#include "antichain/runtime/backend.h"
+#include "antichain/runtime/run_observer.h"
 
 namespace antichain {
+
+// How it runs is not the caller's business.
+class FramePool;  // antichain/runtime/frame_cache.h
+class Program;    // antichain/runtime/program.h
 
 using Feeds = std::map<std::string, Tensor, std::less<>>;
 
@@ -41,6 +49,9 @@ class Executable {
   Executable(std::unique_ptr<Graph> graph, std::span<const Var> results,
              std::span<const Op> effects, const Backend& backend, const KernelTable& kernels,
              const Logger& logger, StateStore& states);
+  Executable(Executable&&) noexcept;
+  Executable& operator=(Executable&&) noexcept;
+  ~Executable();
 
   /// Runs once. Throws one clear sentence on unknown or missing inputs and on values that do not
   /// fit. Runs that do not write state may happen at the same time on several threads.
@@ -56,7 +67,8 @@ class Executable {
   /// Returns the bytes that values in between take, for all the sizes seen so far.
   std::size_t memory_bytes() const;
   Graph& graph() const { return *graph_; }
-  std::size_t num_steps() const { return program_->num_steps(); }
+  /// Returns how many ops a run has, those of inner regions counted once.
+  std::size_t num_steps() const;
   /// Sets where `print` ops write; standard output unless told otherwise.
   void set_print_line(PrintLine print_line) { *print_line_ = std::move(print_line); }
 

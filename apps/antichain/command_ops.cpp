@@ -1,45 +1,16 @@
 // `antichain ops`: the catalogue of operators.
 #include <fmt/format.h>
 
-#include <array>
-
 #include "antichain/ops/catalogue.h"
 #include "antichain/session/session.h"
 #include "apps/antichain/commands.h"
+#include "apps/antichain/op_facts.h"
+#include "apps/antichain/op_reference.h"
 #include "apps/antichain/table.h"
 
 namespace antichain::app {
 
 namespace {
-
-std::string dtypes_of(const OpDef& def) {
-  static const std::array<std::pair<DTypeSet, const char*>, 4> kNamed = {
-      {{kFloats, "floats"}, {kIntegers, "integers"}, {kNumbers, "numbers"}, {kAnyDType, "any"}}};
-  const std::vector<DType> members = def.dtypes.members();
-  for (const auto& named : kNamed) {
-    if (named.first.members() == members) {
-      return named.second;
-    }
-  }
-  std::string list;
-  for (DType dtype : members) {
-    list += (list.empty() ? "" : " ") + std::string(name(dtype));
-  }
-  return list.empty() ? "-" : list;  // an op without inputs takes no type
-}
-
-std::string derivative_of(const OpDef& def) {
-  if (def.vjp) {
-    return "own rule";
-  }
-  return def.decompose ? "through its decomposition" : "none: " + def.no_gradient;
-}
-
-std::string effect_of(const OpDef& def) {
-  static constexpr std::array<const char*, 4> kNames = {"none", "reads state", "writes state",
-                                                        "outside the program"};
-  return kNames[static_cast<std::size_t>(def.effect)];
-}
 
 // The kernels in the order in which they are tried.
 std::vector<std::string> kernels_of(const OpDef& def, const Session& session) {
@@ -87,10 +58,9 @@ void show_op(const Globals& globals, const OpDef& def) {
   facts.add({"kernels", fmt::format("{}", fmt::join(kernels, ", "))});
   json["attributes"] = Json::array();
   for (const AttrSpec& spec : def.attributes) {
-    const std::string fallback =
-        spec.fallback.empty() ? "must be given" : print_attr(spec.fallback[0]);
-    attributes.add({spec.name, fallback, spec.doc});
-    json["attributes"].push_back({{"name", spec.name}, {"default", fallback}, {"doc", spec.doc}});
+    attributes.add({spec.name, default_of(spec), spec.doc});
+    json["attributes"].push_back(
+        {{"name", spec.name}, {"default", default_of(spec)}, {"doc", spec.doc}});
   }
   json["rewrites"] = Json::array();
   for (const Rewrite& rewrite : def.rewrites) {
@@ -108,9 +78,16 @@ void show_op(const Globals& globals, const OpDef& def) {
 void add_ops_command(CLI::App& app, const Globals& globals) {
   CLI::App* command = app.add_subcommand("ops", "List the operators, or show one");
   const auto name = std::make_shared<std::string>();
-  command->add_option("NAME", *name, "Show attributes, kernels and simplifications of this one");
-  command->callback([&globals, name] {
-    if (name->empty()) {
+  const auto markdown = std::make_shared<bool>(false);
+  CLI::Option* one = command->add_option(
+      "NAME", *name, "Show attributes, kernels and simplifications of this one");
+  command->add_flag("--markdown", *markdown, "Write the reference of all operators, docs/ops.md")
+      ->excludes(one);
+  command->callback([&globals, name, markdown] {
+    if (*markdown) {
+      const std::string reference = op_reference();
+      globals.output.finish(reference, {{"markdown", reference}});
+    } else if (name->empty()) {
       list_ops(globals);
     } else {
       show_op(globals, find_op(*name));

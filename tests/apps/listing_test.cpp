@@ -64,6 +64,19 @@ TEST(Ops, ShowsOne) {
   EXPECT_FALSE(run_program("--json ops add").last_line().at("rewrites").empty());
 }
 
+TEST(Ops, WritesTheReferenceOfAll) {
+  const ProgramRun run = run_program("ops --markdown");
+  EXPECT_EQ(run.code, 0);
+  EXPECT_THAT(run.out, HasSubstr("\n## Matrix products\n\n### matmul\n"));
+  EXPECT_THAT(run.out, HasSubstr("`matmul(f32[3, 5], f32[5, 2]) -> f32[3, 2]`"));
+  EXPECT_THAT(run.out, HasSubstr("| `transpose_a` | false | "));
+  for (const nlohmann::json& op : run_program("ops --json").last_line().at("ops")) {
+    EXPECT_THAT(run.out, HasSubstr("\n### " + op.at("name").get<std::string>() + "\n"));
+  }
+  EXPECT_EQ(run_program("ops --markdown --json").last_line().at("markdown"), run.out);
+  EXPECT_EQ(run_program("ops --markdown matmul").code, 2);
+}
+
 TEST(Engines, AreListedWithTheirGuarantee) {
   const ProgramRun run = run_program("engines");
   EXPECT_EQ(run.code, 0);

@@ -1,5 +1,5 @@
-# Installs the current build, moves what was installed, and builds and runs examples/cmake_project
-# against it. The variables come from CMakeLists.txt beside this file.
+# Installs the current build, moves what was installed, builds and runs examples/cmake_project
+# against it, and looks at what the package shows of itself. The variables come from CMakeLists.txt beside this file.
 cmake_minimum_required(VERSION 3.25)
 
 function(run)
@@ -47,11 +47,19 @@ check_version(${CMAKE_MATCH_1}.${next_minor} FALSE)
 
 list(JOIN PREFIX_PATH ":" prefix_path)
 set(ENV{CMAKE_PREFIX_PATH} "${prefix}:${prefix_path}:$ENV{CMAKE_PREFIX_PATH}")
-run("${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${SOURCE_DIR}/examples/cmake_project"
-  -B "${SCRATCH_DIR}/build"
-  "-DCMAKE_BUILD_TYPE=${CONFIG}"
-  "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}"
-  "-DCMAKE_CXX_FLAGS=${CXX_FLAGS}")
+
+# configure(<source folder> <build folder> <more of execute_process()>)
+function(configure source build)
+  execute_process(COMMAND "${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${source}" -B "${build}"
+    "-DCMAKE_BUILD_TYPE=${CONFIG}"
+    "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}"
+    "-DCMAKE_CXX_FLAGS=${CXX_FLAGS}"
+    ${ARGN})
+  return(PROPAGATE result messages)
+endfunction()
+
+configure("${SOURCE_DIR}/examples/cmake_project" "${SCRATCH_DIR}/build"
+  COMMAND_ERROR_IS_FATAL ANY)
 run("${CMAKE_COMMAND}" --build "${SCRATCH_DIR}/build" --config "${CONFIG}")
 # Generators for several configurations put the program into a folder per configuration.
 find_program(slope slope PATHS "${SCRATCH_DIR}/build" "${SCRATCH_DIR}/build/${CONFIG}"
@@ -60,4 +68,15 @@ run("${slope}")
 
 if(PROGRAM)
   run("${prefix}/bin/${PROGRAM}" engines)
+endif()
+
+include("${CMAKE_CURRENT_LIST_DIR}/check_headers.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/check_exports.cmake")
+
+configure("${CMAKE_CURRENT_LIST_DIR}/projects/future_version" "${SCRATCH_DIR}/future"
+  RESULT_VARIABLE result OUTPUT_QUIET ERROR_VARIABLE messages)
+string(REGEX REPLACE "[ \n]+" " " messages "${messages}")
+if(result EQUAL 0 OR NOT messages MATCHES "compatible with requested version \"9.9\""
+    OR NOT messages MATCHES "version: ${VERSION}")
+  message(FATAL_ERROR "version 9.9 was asked for; the answer (${result}): ${messages}")
 endif()
