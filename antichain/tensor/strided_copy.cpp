@@ -85,6 +85,10 @@ void strided_copy(const Tensor& to, const Tensor& from) {
   }
   const std::size_t element_bytes = size_of(to.dtype());
   const auto packed = static_cast<std::int64_t>(element_bytes);
+  if (to.is_contiguous() && from.is_contiguous()) {
+    std::memcpy(to.raw(), from.raw(), to.bytes());
+    return;
+  }
   auto* target = static_cast<std::byte*>(to.raw());
   const auto* source = static_cast<const std::byte*>(from.raw());
 

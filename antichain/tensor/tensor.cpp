@@ -143,7 +143,11 @@ void Tensor::copy_from(const Tensor& source) const {
                      to_string(source.shape_), to_string(shape_));
   }
   require(!is_broadcast(*this), "cannot copy into a broadcast view: its elements share memory");
-  strided_copy(*this, share_memory(*buffer_, *source.buffer_) ? source.clone() : source);
+  if (share_memory(*buffer_, *source.buffer_)) {
+    strided_copy(*this, source.clone());
+  } else {
+    strided_copy(*this, source);
+  }
 }
 
 bool bit_equal(const Tensor& a, const Tensor& b) {

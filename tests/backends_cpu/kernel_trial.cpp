@@ -46,7 +46,19 @@ Tensor KernelTrial::run(const Kernel& kernel, std::span<const Tensor> inputs) co
   for (Var output : op_.outputs()) {
     outputs.push_back(Tensor::full(output.dtype(), evaluate(output.shape(), env), 77));
   }
-  KernelContext context{.inputs = inputs, .outputs = outputs, .attrs = &op_.attrs(), .env = &env};
+  std::vector<const Tensor*> input_pointers;
+  for (const Tensor& input : inputs) {
+    input_pointers.push_back(&input);
+  }
+  std::vector<Tensor*> output_pointers;
+  for (Tensor& output : outputs) {
+    output_pointers.push_back(&output);
+  }
+  KernelContext context;
+  context.inputs = input_pointers;
+  context.outputs = output_pointers;
+  context.attrs = &op_.attrs();
+  context.env = &env;
   const KernelFunction compute = kernel.plan ? kernel.plan(context) : kernel.run;
   compute(context);
   const Tensor first = outputs[0].clone();

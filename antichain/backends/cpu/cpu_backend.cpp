@@ -5,8 +5,9 @@
 #include "antichain/backends/cpu/elementwise.h"
 #include "antichain/backends/cpu/gather_kernels.h"
 #include "antichain/backends/cpu/movement_kernels.h"
-#include "antichain/backends/cpu/reduce_kernels.h"
 #include "antichain/backends/cpu/onednn_kernels.h"
+#include "antichain/backends/cpu/reduce_kernels.h"
+#include "antichain/backends/cpu/state_kernels.h"
 
 namespace antichain {
 
@@ -21,6 +22,7 @@ class CpuBackend final : public Backend {
     cpu::register_gather(kernels_);
     cpu::register_scatter(kernels_);
     cpu::register_reductions(kernels_);
+    cpu::register_state_updates(kernels_);
     cpu::register_onednn_matmul(kernels_);
     cpu::register_blas_matmul(kernels_);
     cpu::register_onednn_convolution(kernels_);
