@@ -65,6 +65,9 @@ int main() {
   fmt::print("eager, while: {::.3f}, slope of its sum {::.3f}\n",
              by_while.value().to_vector<double>(), by_while_slope.value().to_vector<double>());
 
+  const ac::Var eager_loop = inverse_by_loop({a, eye})[0];
+  fmt::print("eager, loop:  {::.3f}\n", eager_loop.value().to_vector<double>());
+
   const std::vector<ac::InputSpec> inputs = {{"a", ac::f64, {2, 2}}, {"eye", ac::f64, {2, 2}}};
   bool refused = false;
   try {
@@ -80,7 +83,8 @@ int main() {
              by_loop[0].to_vector<double>(), by_loop[1].item<std::int64_t>(),
              by_loop[2].to_vector<double>());
 
-  const bool right = refused && near(by_while.value(), inverse) && near(by_loop[0], inverse) &&
+  const bool right = refused && near(by_while.value(), inverse) &&
+                     near(eager_loop.value(), inverse) && near(by_loop[0], inverse) &&
                      near(by_while_slope.value(), slope) && near(by_loop[2], slope);
   return right ? 0 : 1;
 }
