@@ -12,12 +12,27 @@ namespace antichain::cpu::ANTICHAIN_SIMD_LEVEL {
 
 inline constexpr Real kInfinity(__builtin_inff()), kNaN(__builtin_nanf(""));
 
-// Evaluates a polynomial, coefficients from the highest power down.
+// Continues Horner's scheme in z with every other coefficient.
+inline Real every_other(Real /*z*/, Real sum) { return sum; }
+inline Real every_other(Real /*z*/, Real sum, float /*skipped*/) { return sum; }
 template <class... Rest>
-Real polynomial(Real x, float highest, Rest... rest) {
-  Real sum(highest);
-  ((sum = fused(sum, x, Real(rest))), ...);
-  return sum;
+Real every_other(Real z, Real sum, float /*skipped*/, float next, Rest... rest) {
+  return every_other(z, fused(sum, z, Real(next)), rest...);
+}
+
+// Evaluates a polynomial, coefficients from the highest power down: even and odd powers apart, two
+// chains of dependent operations that are half as long as one.
+template <class... Rest>
+Real polynomial(Real x, float highest, float next, Rest... rest) {
+  const Real z = x * x;
+  const Real with_highest = every_other(z, Real(highest), next, rest...);
+  const Real without = every_other(z, Real(next), rest...);
+  constexpr bool kHighestIsEven = sizeof...(rest) % 2 == 1;
+  if constexpr (kHighestIsEven) {
+    return fused(without, x, with_highest);
+  } else {
+    return fused(with_highest, x, without);
+  }
 }
 
 inline constexpr Real kLog2E(1.44269504088896341F);
@@ -89,11 +104,12 @@ struct FractionSplit {
 };
 
 inline FractionSplit split_fraction(Real x) {
-  constexpr std::int32_t kSqrtHalfBits = 0x3F3504F3;
+  constexpr std::uint32_t kSqrtHalfBits = 0x3F3504F3;
   const bool subnormal = x < Real(0x1p-126F);
-  const std::int32_t bits = bits_of(choose(subnormal, x * Real(0x1p23F), x));
-  const std::int32_t power = (bits - kSqrtHalfBits) >> 23;
-  return {power - (subnormal ? 23 : 0), real_of_bits(bits - (power << 23))};
+  const auto bits = static_cast<std::uint32_t>(bits_of(choose(subnormal, x * Real(0x1p23F), x)));
+  const std::int32_t power = static_cast<std::int32_t>(bits - kSqrtHalfBits) >> 23;
+  const std::uint32_t fraction = bits - (static_cast<std::uint32_t>(power) << 23);
+  return {power - (subnormal ? 23 : 0), real_of_bits(static_cast<std::int32_t>(fraction))};
 }
 
 inline Real log(Real x) {
