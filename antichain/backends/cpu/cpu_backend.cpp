@@ -1,10 +1,13 @@
 #include "antichain/backends/cpu/cpu_backend.h"
 
+#include "antichain/backends/cpu/along_kernels.h"
 #include "antichain/backends/cpu/blas_matmul.h"
 #include "antichain/backends/cpu/elementwise.h"
 #include "antichain/backends/cpu/gather_kernels.h"
 #include "antichain/backends/cpu/movement_kernels.h"
 #include "antichain/backends/cpu/reduce_kernels.h"
+#include "antichain/backends/cpu/rowwise_kernels.h"
+#include "antichain/backends/cpu/sparse_kernels.h"
 
 namespace antichain {
 
@@ -20,6 +23,9 @@ class CpuBackend final : public Backend {
     cpu::register_gather(kernels_);
     cpu::register_scatter(kernels_);
     cpu::register_reductions(kernels_);
+    cpu::register_rowwise(kernels_);
+    cpu::register_along_axis(kernels_);
+    cpu::register_sparse(kernels_);
   }
 
   std::string_view name() const override { return "cpu"; }
