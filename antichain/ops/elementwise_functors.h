@@ -329,7 +329,7 @@ struct Softplus {  // max(x, 0) + log1p(exp(-|x|)): the exponent is never positi
 struct Relu {
   template <class T>
   ANTICHAIN_HOST_DEVICE T operator()(T x) const {
-    return Maximum()(x, T(0));
+    return choose(x <= T(0), T(0), x);  // a NaN stays
   }
 };
 struct Gelu {

@@ -22,6 +22,14 @@ To saturated(From value) {
   return above ? kHigh : below ? kLow : whole;
 }
 
+// Rounds any float; a NaN stays a quiet NaN.
+bfloat16 to_bfloat16(Real x) {
+  bfloat16 result = round_to_bfloat16(x);
+  const std::int32_t quiet = (bits_of(x) >> 16) | 0x40;
+  result.bits = x != x ? static_cast<std::uint16_t>(quiet) : result.bits;
+  return result;
+}
+
 template <class To, class From>
 To converted(From value) {
   if constexpr (std::is_same_v<To, From>) {

@@ -30,20 +30,19 @@ Computed<S> read(S element) {
   }
 }
 
-// Rounds to nearest even; a NaN stays a quiet NaN.
-inline bfloat16 to_bfloat16(Real x) {
+// Rounds to nearest even. Right for a NaN that was a bfloat16 or comes from arithmetic: its upper
+// half alone makes it one.
+inline bfloat16 round_to_bfloat16(Real x) {
   const auto word = __builtin_bit_cast(std::uint32_t, x.value);
-  const std::uint32_t rounded = (word + 0x7FFF + ((word >> 16) & 1)) >> 16;
-  const std::uint32_t quiet = (word >> 16) | 0x40;
   bfloat16 result;
-  result.bits = static_cast<std::uint16_t>(x != x ? quiet : rounded);
+  result.bits = static_cast<std::uint16_t>((word + 0x7FFF + ((word >> 16) & 1)) >> 16);
   return result;
 }
 
 template <class S, class T>
 S write(T value) {
   if constexpr (std::is_same_v<S, bfloat16>) {
-    return to_bfloat16(value);
+    return round_to_bfloat16(value);
   } else if constexpr (std::is_same_v<S, float>) {
     return value.value;
   } else {

@@ -20,33 +20,34 @@ Real polynomial(Real x, float highest, Rest... rest) {
   return sum;
 }
 
-// 2 to an integer power from -126 to 127.
-inline Real power_of_two(std::int32_t power) { return real_of_bits((power + 127) << 23); }
-
 inline constexpr Real kLog2E(1.44269504088896341F);
 // log(2) in two parts; the first has so few bits that its products with exponents are exact.
 inline constexpr Real kLn2High(0.693359375F), kLn2Low(-2.12194440e-4F);
 // Added to a small number, it leaves the nearest integer in the last bits.
 inline constexpr Real kRounder(12582912.0F);  // 1.5 * 2^23
 
-// x = power * log(2) + rest, |rest| <= log(2) / 2, for |x| < 2^21.
+// x = power * log(2) + rest, |rest| <= log(2) / 2. The last nine bits of `encoded` are power +
+// kBias, so that shifting them to the front makes the exponent of a float.
 struct ExponentSplit {
-  std::int32_t power;
+  std::uint32_t encoded;
   Real rest;
 };
 
-inline ExponentSplit split_exponent(Real x) {
-  const Real shifted = fused(x, kLog2E, kRounder);
-  const Real power = shifted - kRounder;
+template <int kBias>
+ExponentSplit split_exponent(Real x) {
+  constexpr Real kShift = kRounder + Real(kBias);
+  const Real shifted = fused(x, kLog2E, kShift);
+  const Real power = shifted - kShift;
   const Real rest = fused(power, -kLn2Low, fused(power, -kLn2High, x));
-  return {bits_of(shifted) - bits_of(kRounder), rest};
+  return {static_cast<std::uint32_t>(bits_of(shifted)), rest};
 }
 
-// exp(r) - 1 - r, |r| <= log(2) / 2. Cephes expf.
-inline Real exp_beyond_linear(Real r) {
-  return r * r *
-         polynomial(r, 1.9875691500E-4F, 1.3981999507E-3F, 8.3334519073E-3F, 4.1665795894E-2F,
-                    1.6666665459E-1F, 5.0000001201E-1F);
+// exp(r) - 1, |r| <= log(2) / 2. Cephes expf.
+inline Real expm1_near_0(Real r) {
+  return fused(r * r,
+               polynomial(r, 1.9875691500E-4F, 1.3981999507E-3F, 8.3334519073E-3F,
+                          4.1665795894E-2F, 1.6666665459E-1F, 5.0000001201E-1F),
+               r);
 }
 
 inline Real clamp(Real x, Real low, Real high) {
@@ -54,18 +55,19 @@ inline Real clamp(Real x, Real low, Real high) {
 }
 
 inline Real exp(Real x) {
-  // Beyond these, results are 0 and infinity; both powers stay within what a float can hold.
-  const auto [power, rest] = split_exponent(clamp(x, Real(-104), Real(89)));
-  const std::int32_t half = power >> 1;
-  return (Real(1) + (rest + exp_beyond_linear(rest))) * power_of_two(half) *
-         power_of_two(power - half);
+  // Beyond these, results are 0 and infinity. 2^power is a product of two floats, as it may lie
+  // beyond the normal numbers: each has an exponent of its own, biased by 127.
+  const auto [encoded, rest] = split_exponent<2 * 127>(clamp(x, Real(-104), Real(89)));
+  const std::uint32_t half = encoded >> 1 << 23, other = (encoded << 23) - half;
+  return (Real(1) + expm1_near_0(rest)) * real_of_bits(static_cast<std::int32_t>(half)) *
+         real_of_bits(static_cast<std::int32_t>(other));
 }
 
 inline Real expm1(Real x) {
-  const auto [power, rest] = split_exponent(clamp(x, Real(-18), Real(89)));
+  const auto [encoded, rest] = split_exponent<127 - 1>(clamp(x, Real(-18), Real(89)));
   // 2^power * expm1(rest) + 2^power - 1, halved so that 2^power cannot overflow.
-  const Real scale = power_of_two(power - 1);
-  const Real half = fused(scale, rest + exp_beyond_linear(rest), scale - Real(0.5F));
+  const Real scale = real_of_bits(static_cast<std::int32_t>(encoded << 23));
+  const Real half = fused(scale, expm1_near_0(rest), scale - Real(0.5F));
   return choose(x == Real(0), x, half + half);
 }
 
