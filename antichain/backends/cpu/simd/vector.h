@@ -47,7 +47,7 @@ inline void widen(const double* in, double* out, std::int64_t count) {
 }
 inline void narrow(const float* in, bfloat16* out, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {
-    out[i] = to_bfloat16(Real(in[i]));
+    out[i] = round_to_bfloat16(Real(in[i]));
   }
 }
 
