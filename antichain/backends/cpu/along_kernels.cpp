@@ -13,7 +13,7 @@ namespace antichain::cpu {
 namespace {
 
 constexpr std::int64_t kTaskElements = 1 << 15;
-constexpr std::int64_t kColumns = 256;  // of a task, when the axis is not the innermost
+constexpr std::int64_t kColumns = 1024;  // of a task, when the axis is not the innermost
 
 // What elements are compared and added as: as the reference does it.
 template <class T>
@@ -113,16 +113,19 @@ struct Walk {
   bool exclusive, reverse;
 };
 
-// Adds up columns [first, last) from position `begin` to `end` of the walk, beginning with totals.
-template <class T, class C>
-void add_up(const T* x, T* out, const AxisSplit& split, const Walk& walk, std::int64_t begin,
-            std::int64_t end, std::int64_t first, std::int64_t last, C* totals) {
+// Adds up `count` lines from position `begin` to `end` of the walk, beginning with totals. Elements
+// of a line are `step` apart, the lines themselves kBetween, or `between` when that is 0.
+template <std::int64_t kBetween, class T, class C>
+void add_up(const T* x, T* out, std::int64_t size, std::int64_t step, const Walk& walk,
+            std::int64_t begin, std::int64_t end, std::int64_t between, std::int64_t count,
+            C* totals) {
   for (std::int64_t n = begin; n < end; ++n) {
-    const std::int64_t row = (walk.reverse ? split.size - 1 - n : n) * split.inner;
-    for (std::int64_t i = first; i < last; ++i) {
-      const C before = totals[i - first], total = before + convert<C>(x[row + i]);
-      totals[i - first] = total;
-      out[row + i] = convert<T>(walk.exclusive ? before : total);
+    const std::int64_t row = (walk.reverse ? size - 1 - n : n) * step;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t at = row + i * (kBetween == 0 ? between : kBetween);
+      const C before = totals[i], total = before + convert<C>(x[at]);
+      totals[i] = total;
+      out[at] = convert<T>(walk.exclusive ? before : total);
     }
   }
 }
@@ -155,8 +158,8 @@ void add_up_pieces(const T* x, T* out, const AxisSplit& split, const Walk& walk,
   }
   parallel_tasks(split.outer * pieces, [&](std::int64_t task) {
     const std::int64_t line = task / pieces * split.size, piece = task % pieces;
-    add_up(x + line, out + line, split, walk, piece * kTaskElements, end_of(piece), 0, 1,
-           sums + task);
+    add_up<0>(x + line, out + line, split.size, 1, walk, piece * kTaskElements, end_of(piece), 0, 1,
+              sums + task);
   });
 }
 
@@ -179,10 +182,26 @@ KernelFunction plan_cumsum(const KernelContext& context) {
         add_up_pieces(values, out, split, walk, pieces, sums->data());
         return;
       }
+      if (split.inner == 1) {
+        // Several lines at once: the additions of one wait for each other.
+        constexpr std::int64_t kLines = 8;
+        const std::int64_t tasks = std::max<std::int64_t>(
+            1, kTaskElements / std::max<std::int64_t>(1, kLines * split.size));
+        parallel_ranges(split.outer, tasks * kLines, [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t line = begin; line < end; line += kLines) {
+            C totals[kLines] = {};
+            const std::int64_t at = line * split.size, lines = std::min(kLines, end - line);
+            add_up<0>(values + at, out + at, split.size, 1, walk, 0, split.size, split.size,
+                      lines == kLines ? kLines : lines, totals);
+          }
+        });
+        return;
+      }
       for_each_column_block(split, [&](std::int64_t outer, std::int64_t first, std::int64_t last) {
         C totals[kColumns] = {};
-        const std::int64_t at = outer * split.size * split.inner;
-        add_up(values + at, out + at, split, walk, 0, split.size, first, last, totals);
+        const std::int64_t at = outer * split.size * split.inner + first;
+        add_up<1>(values + at, out + at, split.size, split.inner, walk, 0, split.size, 1,
+                  last - first, totals);
       });
     };
   });

@@ -6,9 +6,10 @@ namespace antichain::cpu {
 
 namespace {
 
-constexpr std::int64_t kChunkElements = 1 << 15;  // of one task, at least
-constexpr std::int64_t kEnoughBlocks = 64;        // for any number of threads
-constexpr std::int64_t kFewColumns = 32;          // fewer do not fill a few registers
+constexpr std::int64_t kChunkElements = 1 << 15;     // of one task, at least
+constexpr std::int64_t kMaxChunkElements = 1 << 18;  // of one chunk, so that its totals are few
+constexpr std::int64_t kEnoughBlocks = 64;           // for any number of threads
+constexpr std::int64_t kFewColumns = 32;             // fewer do not fill a few registers
 
 std::int64_t pieces(std::int64_t size, std::int64_t piece) { return (size + piece - 1) / piece; }
 
@@ -87,7 +88,9 @@ Reduction::Reduction(const Shape& shape, const std::vector<bool>& reduced,
   blocks_ *= pieces(width_.size, block_);
   chunk_ = std::max<std::int64_t>(count_, 1);
   if (blocks_ < kEnoughBlocks && count_ * block_ > kChunkElements) {
-    chunk_ = std::max<std::int64_t>(1, kChunkElements / block_);
+    const std::int64_t elements =
+        std::clamp(outputs_ * count_ / kEnoughBlocks, kChunkElements, kMaxChunkElements);
+    chunk_ = std::max<std::int64_t>(1, elements / block_);
     chunks_ = pieces(count_, chunk_);
     partial_.resize(static_cast<std::size_t>(chunks_ * outputs_));
     shifts_.resize(static_cast<std::size_t>(outputs_));

@@ -39,7 +39,7 @@ struct ReductionMatrix {
 
 class Reduction {
  public:
-  static constexpr std::int64_t kMaxBlock = 512;  // outputs that are finished at once
+  static constexpr std::int64_t kMaxBlock = 2048;  // outputs that are finished at once
 
   /// Plans for a packed value; reduced[i] says whether axis i is.
   Reduction(const Shape& shape, const std::vector<bool>& reduced, std::size_t element_bytes);

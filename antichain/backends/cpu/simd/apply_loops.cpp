@@ -9,31 +9,67 @@ namespace ANTICHAIN_SIMD_LEVEL {
 
 namespace {
 
+// The numbers of element i of a row or a column.
+struct Fixed {
+  double value;
+  Fixed operator+(std::int64_t) const { return *this; }
+};
+inline double number(Fixed x) { return x.value; }
+inline double number(const double* x) { return *x; }
+inline Vector<double> numbers_from(Fixed x) { return Vector<double>{} + x.value; }
+inline Vector<double> numbers_from(const double* x) { return load_vector<double>(x); }
+
 struct Exponential {
-  template <class W>
-  static W apply(W x, double a, double b, double) {
-    return exponential(x - static_cast<W>(a)) * static_cast<W>(b);
+  template <class W, class A, class B, class C>
+  static void run(const W* x, W* out, std::int64_t count, A a, B b, C) {
+#pragma GCC ivdep
+    for (std::int64_t i = 0; i < count; ++i) {
+      out[i] = exponential(x[i] - static_cast<W>(number(a + i))) * static_cast<W>(number(b + i));
+    }
   }
 };
 
 // In double: the difference may cancel most of x.
 struct Affine {
-  template <class W>
-  static W apply(W x, double a, double b, double c) {
-    return static_cast<W>((static_cast<double>(x) - a) * b + c);
+  template <class W, class A, class B, class C>
+  static void run(const W* x, W* out, std::int64_t count, A a, B b, C c) {
+    std::int64_t i = 0;
+    for (; i + kLanes<double> <= count; i += kLanes<double>) {
+      const Vector<double> value = load_vector<double>(x + i);
+      store_vector(out + i,
+                   (value - numbers_from(a + i)) * numbers_from(b + i) + numbers_from(c + i));
+    }
+    for (; i < count; ++i) {
+      out[i] = static_cast<W>((static_cast<double>(x[i]) - number(a + i)) * number(b + i) +
+                              number(c + i));
+    }
   }
 };
 
-// How a loop finds the numbers for element i of row r.
+// (x - a) * b * scale + bias, with a and b of the row.
+struct Normalize {
+  template <class W>
+  static void run(const W* x, W* out, std::int64_t count, double a, double b, const double* scale,
+                  const double* bias) {
+    const Vector<double> as = Vector<double>{} + a, bs = Vector<double>{} + b;
+    std::int64_t i = 0;
+    for (; i + kLanes<double> <= count; i += kLanes<double>) {
+      const Vector<double> value = load_vector<double>(x + i);
+      store_vector(out + i, (value - as) * (bs * load_vector<double>(scale + i)) +
+                                load_vector<double>(bias + i));
+    }
+    for (; i < count; ++i) {
+      out[i] = static_cast<W>((static_cast<double>(x[i]) - a) * (b * scale[i]) + bias[i]);
+    }
+  }
+};
+
+// How a loop finds the numbers of element i of a row: they are the row's, the columns', or both.
 struct ByRow {
   template <class F, class W>
   static void run(const W* x, W* out, std::int64_t count, std::int64_t row, std::int64_t,
                   const ApplyNumbers& numbers, const double*, const double*) {
-    const double a = numbers.a[row], b = numbers.b[row], c = numbers.c ? numbers.c[row] : 0;
-#pragma GCC ivdep
-    for (std::int64_t i = 0; i < count; ++i) {
-      out[i] = F::apply(x[i], a, b, c);
-    }
+    F::run(x, out, count, Fixed{numbers.a[row]}, Fixed{numbers.b[row]}, Fixed{numbers.c[row]});
   }
 };
 
@@ -41,32 +77,15 @@ struct ByColumn {
   template <class F, class W>
   static void run(const W* x, W* out, std::int64_t count, std::int64_t, std::int64_t column,
                   const ApplyNumbers& numbers, const double*, const double*) {
-    const double *a = numbers.a + column, *b = numbers.b + column;
-    const double* c = numbers.c ? numbers.c + column : nullptr;
-    if (c) {
-#pragma GCC ivdep
-      for (std::int64_t i = 0; i < count; ++i) {
-        out[i] = F::apply(x[i], a[i], b[i], c[i]);
-      }
-    } else {
-#pragma GCC ivdep
-      for (std::int64_t i = 0; i < count; ++i) {
-        out[i] = F::apply(x[i], a[i], b[i], 0);
-      }
-    }
+    F::run(x, out, count, numbers.a + column, numbers.b + column, numbers.c + column);
   }
 };
 
 struct ByRowThenColumn {
   template <class F, class W>
   static void run(const W* x, W* out, std::int64_t count, std::int64_t row, std::int64_t column,
-                  const ApplyNumbers& numbers, const double* scales, const double* biases) {
-    const double a = numbers.a[row], b = numbers.b[row];
-    const double *scale = scales + column, *bias = biases + column;
-#pragma GCC ivdep
-    for (std::int64_t i = 0; i < count; ++i) {
-      out[i] = F::apply(x[i], a, b * scale[i], bias[i]);
-    }
+                  const ApplyNumbers& numbers, const double* scale, const double* bias) {
+    F::run(x, out, count, numbers.a[row], numbers.b[row], scale + column, bias + column);
   }
 };
 
@@ -93,9 +112,11 @@ template <class F, class By, class S>
 
 template <class S>
 constexpr ApplyLoops kLoops = {
-    apply_to<Exponential, ByRow, S>,      apply_to<Exponential, ByColumn, S>,
-    apply_to<Affine, ByRow, S>,           apply_to<Affine, ByColumn, S>,
-    apply_to<Affine, ByRowThenColumn, S>,
+    apply_to<Exponential, ByRow, S>,
+    apply_to<Exponential, ByColumn, S>,
+    apply_to<Affine, ByRow, S>,
+    apply_to<Affine, ByColumn, S>,
+    apply_to<Normalize, ByRowThenColumn, S>,
 };
 
 }  // namespace
