@@ -1,6 +1,7 @@
 #include "antichain/backends/cpu/elementwise_plan.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "antichain/backends/cpu/parallel.h"
 
@@ -119,28 +120,29 @@ std::int64_t ElementwisePlan::offset(const Input& input, std::int64_t position) 
 }
 
 // Copies elements [first, first + size) of the broadcast input.
-template <class Bits>
+template <class Element>
 void ElementwisePlan::gather(const Input& input, const std::byte* from, std::int64_t first,
                              std::int64_t size, std::byte* buffer) const {
+  constexpr std::int64_t kBytes = sizeof(Element);
   std::array<std::int64_t, kMaxAxes> position;
   for (std::size_t axis = num_axes_; axis-- > 0;) {
     position[axis] = first % sizes_[axis];
     first /= sizes_[axis];
     from += position[axis] * input.strides[axis];
   }
-  Bits* to = reinterpret_cast<Bits*>(buffer);
   const std::size_t last = num_axes_ - 1;
   const std::int64_t stride = input.strides[last];
   while (true) {
     const std::int64_t run = std::min(size, sizes_[last] - position[last]);
-    if (stride == 0) {
-      std::fill_n(to, run, *reinterpret_cast<const Bits*>(from));
-    } else {
-      for (std::int64_t i = 0; i < run; ++i) {
-        to[i] = *reinterpret_cast<const Bits*>(from + i * stride);
+    Element element;
+    std::memcpy(&element, from, sizeof(Element));
+    for (std::int64_t i = 0; i < run; ++i) {
+      if (stride != 0) {
+        std::memcpy(&element, from + i * stride, sizeof(Element));
       }
+      std::memcpy(buffer + i * kBytes, &element, sizeof(Element));
     }
-    to += run;
+    buffer += run * kBytes;
     size -= run;
     if (size == 0) {
       return;

@@ -48,7 +48,7 @@ class ElementwisePlan {
   void choose_access();
   std::int64_t packed_period(const Input& input) const;
   std::int64_t offset(const Input& input, std::int64_t position) const;
-  template <class Bits>
+  template <class Element>
   void gather(const Input& input, const std::byte* from, std::int64_t first, std::int64_t size,
               std::byte* buffer) const;
   void fill(const Input& input, const std::byte* from, std::int64_t first, std::int64_t size,

@@ -9,6 +9,11 @@ namespace antichain::cpu {
 
 namespace ANTICHAIN_SIMD_LEVEL {
 
+template <>
+inline constexpr bool kExact<functors::Minimum> = true;
+template <>
+inline constexpr bool kExact<functors::Maximum> = true;
+
 namespace {
 
 constexpr LoopRow kRows[] = {

@@ -110,18 +110,28 @@ constexpr CastRow kCasts[kNumDTypes] = {
     cast_row<float16>(),      cast_row<std::int8_t>(),  cast_row<std::int32_t>(),
     cast_row<std::int64_t>(), cast_row<std::uint8_t>(), cast_row<bool>()};
 
-template <class Bits>
+template <class S>
 [[gnu::flatten, gnu::noinline]] void select(const void* const* in, void* out, std::int64_t count) {
-  const auto* const condition = static_cast<const std::uint8_t*>(in[0]);
-  const Bits* const yes = static_cast<const Bits*>(in[1]);
-  const Bits* const no = static_cast<const Bits*>(in[2]);
-  Bits* const to = static_cast<Bits*>(out);
+  const bool* const condition = static_cast<const bool*>(in[0]);
+  const S* const yes = static_cast<const S*>(in[1]);
+  const S* const no = static_cast<const S*>(in[2]);
+  S* const to = static_cast<S*>(out);
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < count; ++i) {
-    const Bits a = yes[i], b = no[i];
-    to[i] = condition[i] != 0 ? a : b;
+    const S a = yes[i], b = no[i];
+    if constexpr (std::is_arithmetic_v<S>) {
+      to[i] = condition[i] ? a : b;
+    } else {
+      to[i].bits = condition[i] ? a.bits : b.bits;
+    }
   }
 }
+
+// In the order of DType.
+constexpr ElementLoop kSelects[kNumDTypes] = {
+    select<float>,        select<double>,       select<bfloat16>,
+    select<float16>,      select<std::int8_t>,  select<std::int32_t>,
+    select<std::int64_t>, select<std::uint8_t>, select<bool>};
 
 template <class S>
 [[gnu::flatten, gnu::noinline]] void clip(const void* const* in, void* out, std::int64_t count) {
@@ -157,13 +167,8 @@ ElementLoop cast_loop<kSimdLevel>(DType from, DType to) {
 }
 
 template <>
-ElementLoop select_loop<kSimdLevel>(std::size_t element_bytes) {
-  switch (element_bytes) {
-    case 1: return ANTICHAIN_SIMD_LEVEL::select<std::uint8_t>;
-    case 2: return ANTICHAIN_SIMD_LEVEL::select<std::uint16_t>;
-    case 4: return ANTICHAIN_SIMD_LEVEL::select<std::uint32_t>;
-    default: return ANTICHAIN_SIMD_LEVEL::select<std::uint64_t>;
-  }
+ElementLoop select_loop<kSimdLevel>(DType dtype) {
+  return ANTICHAIN_SIMD_LEVEL::kSelects[static_cast<int>(dtype)];
 }
 
 template <>

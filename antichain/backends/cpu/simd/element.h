@@ -39,9 +39,14 @@ inline bfloat16 round_to_bfloat16(Real x) {
   return result;
 }
 
-template <class S, class T>
+// `kExact`: the value needs no rounding.
+template <class S, bool kExact = false, class T>
 S write(T value) {
-  if constexpr (std::is_same_v<S, bfloat16>) {
+  if constexpr (std::is_same_v<S, bfloat16> && kExact) {
+    bfloat16 result;
+    result.bits = static_cast<std::uint16_t>(static_cast<std::uint32_t>(bits_of(value)) >> 16);
+    return result;
+  } else if constexpr (std::is_same_v<S, bfloat16>) {
     return round_to_bfloat16(value);
   } else if constexpr (std::is_same_v<S, float>) {
     return value.value;

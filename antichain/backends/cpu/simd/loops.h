@@ -1,7 +1,6 @@
 // What the sources compiled per level give to the element-wise kernels: loops over packed elements.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -43,9 +42,9 @@ LoopTable binary_loops();
 /// Returns the loop of `cast`, which converts as antichain::convert does.
 template <SimdLevel>
 ElementLoop cast_loop(DType from, DType to);
-/// Returns the loop of `select` on elements of that size; the first input is bool.
+/// Returns the loop of `select`; the first input is bool.
 template <SimdLevel>
-ElementLoop select_loop(std::size_t element_bytes);
+ElementLoop select_loop(DType dtype);
 /// Returns the loop of `clip` for a float type; the second input holds two doubles, low and high.
 template <SimdLevel>
 ElementLoop clip_loop(DType dtype);

@@ -11,6 +11,10 @@
 
 namespace antichain::cpu::ANTICHAIN_SIMD_LEVEL {
 
+// Functors whose results need no rounding, because they have no more bits than the arguments.
+template <class F>
+inline constexpr bool kExact = false;
+
 // The loop of functor F on elements of type S, with results of type R. Nothing it calls may remain
 // a function of its own, see level.h.
 template <class F, class S, class R, std::size_t... kInput>
@@ -19,7 +23,7 @@ template <class F, class S, class R, std::size_t... kInput>
   R* const to = static_cast<R*>(out);
 #pragma GCC ivdep  // `out` may be an input, element for element
   for (std::int64_t i = 0; i < count; ++i) {
-    to[i] = write<R>(F()(read(from[kInput][i])...));
+    to[i] = write<R, kExact<F>>(F()(read(from[kInput][i])...));
   }
 }
 

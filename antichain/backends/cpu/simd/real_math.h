@@ -12,12 +12,27 @@ namespace antichain::cpu::ANTICHAIN_SIMD_LEVEL {
 
 inline constexpr Real kInfinity(__builtin_inff()), kNaN(__builtin_nanf(""));
 
-// Evaluates a polynomial, coefficients from the highest power down.
+// Continues Horner's scheme in z with every other coefficient.
+inline Real every_other(Real /*z*/, Real sum) { return sum; }
+inline Real every_other(Real /*z*/, Real sum, float /*skipped*/) { return sum; }
 template <class... Rest>
-Real polynomial(Real x, float highest, Rest... rest) {
-  Real sum(highest);
-  ((sum = fused(sum, x, Real(rest))), ...);
-  return sum;
+Real every_other(Real z, Real sum, float /*skipped*/, float next, Rest... rest) {
+  return every_other(z, fused(sum, z, Real(next)), rest...);
+}
+
+// Evaluates a polynomial, coefficients from the highest power down: even and odd powers apart, two
+// chains of dependent operations that are half as long as one.
+template <class... Rest>
+Real polynomial(Real x, float highest, float next, Rest... rest) {
+  const Real z = x * x;
+  const Real with_highest = every_other(z, Real(highest), next, rest...);
+  const Real without = every_other(z, Real(next), rest...);
+  constexpr bool kHighestIsEven = sizeof...(rest) % 2 == 1;
+  if constexpr (kHighestIsEven) {
+    return fused(without, x, with_highest);
+  } else {
+    return fused(with_highest, x, without);
+  }
 }
 
 inline constexpr Real kLog2E(1.44269504088896341F);
@@ -45,8 +60,8 @@ ExponentSplit split_exponent(Real x) {
 // exp(r) - 1, |r| <= log(2) / 2. Cephes expf.
 inline Real expm1_near_0(Real r) {
   return fused(r * r,
-               polynomial(r, 1.9875691500E-4F, 1.3981999507E-3F, 8.3334519073E-3F,
-                          4.1665795894E-2F, 1.6666665459E-1F, 5.0000001201E-1F),
+               polynomial(r, 1.9875691500E-4F, 1.3981999507E-3F, 8.3334519073E-3F, 4.1665795894E-2F,
+                          1.6666665459E-1F, 5.0000001201E-1F),
                r);
 }
 
@@ -63,16 +78,22 @@ inline Real exp(Real x) {
          real_of_bits(static_cast<std::int32_t>(other));
 }
 
-inline Real expm1(Real x) {
-  const auto [encoded, rest] = split_exponent<127 - 1>(clamp(x, Real(-18), Real(89)));
+// expm1 for -18 <= x <= 89, where it becomes -1 and infinity.
+inline Real expm1_within(Real x) {
+  const auto [encoded, rest] = split_exponent<127 - 1>(x);
   // 2^power * expm1(rest) + 2^power - 1, halved so that 2^power cannot overflow.
   const Real scale = real_of_bits(static_cast<std::int32_t>(encoded << 23));
   const Real half = fused(scale, expm1_near_0(rest), scale - Real(0.5F));
-  return choose(x == Real(0), x, half + half);
+  return half + half;
+}
+
+inline Real expm1(Real x) {
+  return choose(x == Real(0), x, expm1_within(clamp(x, Real(-18), Real(89))));
 }
 
 inline Real tanh(Real x) {
-  const Real less_one = expm1(Real(-2) * fabs(x));
+  const Real argument = Real(-2) * fabs(x);
+  const Real less_one = expm1_within(choose(argument < Real(-18), Real(-18), argument));
   return copysign(less_one / (less_one + Real(2)), x);
 }
 
@@ -83,11 +104,12 @@ struct FractionSplit {
 };
 
 inline FractionSplit split_fraction(Real x) {
-  constexpr std::int32_t kSqrtHalfBits = 0x3F3504F3;
+  constexpr std::uint32_t kSqrtHalfBits = 0x3F3504F3;
   const bool subnormal = x < Real(0x1p-126F);
-  const std::int32_t bits = bits_of(choose(subnormal, x * Real(0x1p23F), x));
-  const std::int32_t power = (bits - kSqrtHalfBits) >> 23;
-  return {power - (subnormal ? 23 : 0), real_of_bits(bits - (power << 23))};
+  const auto bits = static_cast<std::uint32_t>(bits_of(choose(subnormal, x * Real(0x1p23F), x)));
+  const std::int32_t power = static_cast<std::int32_t>(bits - kSqrtHalfBits) >> 23;
+  const std::uint32_t fraction = bits - (static_cast<std::uint32_t>(power) << 23);
+  return {power - (subnormal ? 23 : 0), real_of_bits(static_cast<std::int32_t>(fraction))};
 }
 
 inline Real log(Real x) {
@@ -112,21 +134,14 @@ inline Real log1p(Real x) {
   return choose(x == Real(0), x, log(rounded) + choose(has_lost, lost, Real(0)));
 }
 
-// N. Juffa's erff: one polynomial around 0, and exp of another beyond.
+// -expm1(log(erfc(|x|))), with the polynomial of scripts/fit_erf for the logarithm.
 inline Real erf(Real x) {
-  const Real t = fabs(x), square = x * x;
-  const Real inner = polynomial(square, -5.96761703e-4F, 4.99119423e-3F, -2.67681349e-2F,
-                                1.12819925e-1F, -3.76125336e-1F, 1.28379166e-1F);
-  const Real high = polynomial(t, -1.72853470e-5F, 3.83197126e-4F);
-  const Real low = polynomial(t, -3.88396438e-3F, 2.42546219e-2F);
-  Real power = fused(high, square, low);
-  power = fused(power, t, Real(-1.06777877e-1F));
-  power = fused(power, t, Real(-6.34846687e-1F));
-  power = fused(power, t, Real(-1.28717512e-1F));
-  power = fused(power, t, -t);
-  // erf(4) is 1 in single precision; the polynomial is good up to there.
-  const Real outer = choose(t > Real(4), Real(1), Real(1) - exp(power));
-  return choose(t > Real(475.0F / 512), copysign(outer, x), fused(inner, x, x));
+  const Real size = fabs(x), t = choose(size > Real(4), Real(4), size);  // erf(4) rounds to 1
+  const Real log_erfc = fused(polynomial(t, 9.256733223e-6F, -1.176452365e-4F, 6.328501986e-4F,
+                                         -1.667050312e-3F, 1.604172445e-4F, 1.915305349e-2F,
+                                         -1.027778281e-1F, -6.366193822e-1F, -1.283791716e-1F),
+                              t, -t);
+  return copysign(expm1_within(log_erfc), x);
 }
 
 }  // namespace antichain::cpu::ANTICHAIN_SIMD_LEVEL

@@ -13,6 +13,14 @@ template <>
 inline constexpr bool kOfAngle<functors::Sin> = true;
 template <>
 inline constexpr bool kOfAngle<functors::Cos> = true;
+template <>
+inline constexpr bool kExact<functors::Negate> = true;
+template <>
+inline constexpr bool kExact<functors::Abs> = true;
+template <>
+inline constexpr bool kExact<functors::Sign> = true;
+template <>
+inline constexpr bool kExact<functors::Relu> = true;
 
 namespace {
 
