@@ -87,6 +87,12 @@ int expect_kernels_agree(const KernelCase& use, double tolerance, const std::str
   return agreed;
 }
 
+double tolerance_of(DType dtype, std::int64_t count) {
+  constexpr double kRoundings = 16;
+  const double walk = dtype == f64 ? std::sqrt(static_cast<double>(count)) : 0;
+  return (kRoundings + walk) * conformance::epsilon_of(dtype);
+}
+
 std::int64_t Draw::size() {
   const std::int64_t kind = between(0, 19);
   if (kind == 0) {

@@ -23,6 +23,11 @@ struct KernelCase {
 /// `tolerance` (0: its bits), and the same bits on any number of threads. Returns how many did.
 int expect_kernels_agree(const KernelCase& use, double tolerance, const std::string& what);
 
+/// Returns what a kernel may differ by from a reference that reduces up to `count` elements. As in
+/// the conformance suite; but in f64 the reference rounds at every element, too, which adds up like
+/// a random walk.
+double tolerance_of(DType dtype, std::int64_t count);
+
 /// Draws shapes and values.
 class Draw {
  public:

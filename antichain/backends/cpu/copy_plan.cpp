@@ -49,6 +49,17 @@ void fill_runs(std::byte* to, const std::byte* from, const CopyAxis& row, const 
   }
 }
 
+template <class T>
+void reverse_runs(std::byte* to, const std::byte* from, const CopyAxis& row, const CopyAxis& run) {
+  for (std::int64_t r = 0; r < row.size; ++r, to += row.to, from += row.from) {
+    T* target = reinterpret_cast<T*>(to);
+    const T* last = reinterpret_cast<const T*>(from);
+    for (std::int64_t i = 0; i < run.size; ++i) {
+      target[i] = last[-i];
+    }
+  }
+}
+
 // The axes that need a loop, outermost first: axes of size 1 are dropped, neighbours that walk both
 // memories as one axis would are merged.
 std::vector<CopyAxis> loop_axes(const Layout& to, const Layout& from, std::int64_t bytes) {
@@ -113,10 +124,12 @@ CopyPlan::CopyPlan(const Layout& to, const Layout& from, std::size_t element_byt
   }
   visit_size(element_bytes, [&](auto zero) {
     using T = decltype(zero);
-    copy_block_ = transposed                               ? transpose_block<T>
-                  : run_.to == bytes && run_.from == bytes ? copy_runs<T>
-                  : run_.to == bytes && run_.from == 0     ? fill_runs<T>
-                                                           : copy_strided<T>;
+    const bool packed = run_.to == bytes;
+    copy_block_ = transposed                      ? transpose_block<T>
+                  : packed && run_.from == bytes  ? copy_runs<T>
+                  : packed && run_.from == 0      ? fill_runs<T>
+                  : packed && run_.from == -bytes ? reverse_runs<T>
+                                                  : copy_strided<T>;
   });
   run_piece_ = std::min(run_.size, transposed ? kTransposedSide : kBlockBytes / bytes);
   row_piece_ = std::min(

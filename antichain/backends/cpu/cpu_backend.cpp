@@ -1,6 +1,7 @@
 #include "antichain/backends/cpu/cpu_backend.h"
 
 #include "antichain/backends/cpu/blas_convolution.h"
+#include "antichain/backends/cpu/along_kernels.h"
 #include "antichain/backends/cpu/blas_matmul.h"
 #include "antichain/backends/cpu/elementwise.h"
 #include "antichain/backends/cpu/gather_kernels.h"
@@ -8,6 +9,8 @@
 #include "antichain/backends/cpu/onednn_kernels.h"
 #include "antichain/backends/cpu/reduce_kernels.h"
 #include "antichain/backends/cpu/state_kernels.h"
+#include "antichain/backends/cpu/rowwise_kernels.h"
+#include "antichain/backends/cpu/sparse_kernels.h"
 
 namespace antichain {
 
@@ -27,6 +30,9 @@ class CpuBackend final : public Backend {
     cpu::register_blas_matmul(kernels_);
     cpu::register_onednn_convolution(kernels_);
     cpu::register_blas_convolution(kernels_);
+    cpu::register_rowwise(kernels_);
+    cpu::register_along_axis(kernels_);
+    cpu::register_sparse(kernels_);
   }
 
   std::string_view name() const override { return "cpu"; }

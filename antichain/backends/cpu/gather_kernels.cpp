@@ -91,12 +91,16 @@ KernelFunction plan_take_along(const KernelContext& context) {
         // A row is the elements of one position along the axis.
         parallel_ranges(picked.outer * picked.size, rows_per_task(picked.inner * element),
                         [&](std::int64_t first, std::int64_t last) {
+                          std::int64_t outer = first / picked.size, k = first % picked.size;
                           for (std::int64_t row = first; row < last; ++row) {
-                            const std::int64_t before = row / picked.size * value.size;
                             for (std::int64_t i = 0; i < picked.inner; ++i) {
                               const std::int64_t at = row * picked.inner + i;
-                              copy(out + at * element,
-                                   x + ((before + indices[at]) * value.inner + i) * element);
+                              const std::int64_t found = outer * value.size + indices[at];
+                              copy(out + at * element, x + (found * value.inner + i) * element);
+                            }
+                            if (++k == picked.size) {
+                              k = 0;
+                              ++outer;
                             }
                           }
                         });

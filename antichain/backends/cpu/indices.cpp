@@ -7,7 +7,12 @@ void check_indices(const KernelContext& context, int input, std::int64_t size) {
   const Tensor& indices = context.in(input);
   visit_indices(indices, [&](const auto* values) {
     parallel_ranges(indices.numel(), kGrain, [&](std::int64_t first, std::int64_t last) {
+      // All of them at once; which one it is matters only when there is one.
+      bool inside = true;
       for (std::int64_t i = first; i < last; ++i) {
+        inside &= (values[i] >= 0) & (values[i] < size);
+      }
+      for (std::int64_t i = first; i < last && !inside; ++i) {
         require<DataError>(values[i] >= 0 && values[i] < size,
                            "{}: index {} is outside an axis of size {}", context.where, values[i],
                            size);

@@ -1,18 +1,15 @@
 #include "antichain/backends/cpu/reduction.h"
 
-#include <algorithm>
 #include <limits>
-
-#include "antichain/backends/cpu/parallel.h"
 
 namespace antichain::cpu {
 
 namespace {
 
-constexpr std::int64_t kChunkElements = 1 << 15;  // of one task, at least
-constexpr std::int64_t kMaxBlock = 512;           // outputs, whose totals are on the stack
-constexpr std::int64_t kEnoughBlocks = 64;        // for any number of threads
-constexpr std::int64_t kFewColumns = 32;          // fewer do not fill a few registers
+constexpr std::int64_t kChunkElements = 1 << 15;     // of one task, at least
+constexpr std::int64_t kMaxChunkElements = 1 << 18;  // of one chunk, so that its totals are few
+constexpr std::int64_t kEnoughBlocks = 64;           // for any number of threads
+constexpr std::int64_t kFewColumns = 32;             // fewer do not fill a few registers
 
 std::int64_t pieces(std::int64_t size, std::int64_t piece) { return (size + piece - 1) / piece; }
 
@@ -91,22 +88,32 @@ Reduction::Reduction(const Shape& shape, const std::vector<bool>& reduced,
   blocks_ *= pieces(width_.size, block_);
   chunk_ = std::max<std::int64_t>(count_, 1);
   if (blocks_ < kEnoughBlocks && count_ * block_ > kChunkElements) {
-    chunk_ = std::max<std::int64_t>(1, kChunkElements / block_);
+    const std::int64_t elements =
+        std::clamp(outputs_ * count_ / kEnoughBlocks, kChunkElements, kMaxChunkElements);
+    chunk_ = std::max<std::int64_t>(1, elements / block_);
     chunks_ = pieces(count_, chunk_);
     partial_.resize(static_cast<std::size_t>(chunks_ * outputs_));
     shifts_.resize(static_cast<std::size_t>(outputs_));
   }
 }
 
-Reduction::Block Reduction::block_at(std::int64_t index) const {
-  const std::int64_t per_row = pieces(width_.size, block_);
-  const std::int64_t start = index % per_row * block_;
-  std::int64_t rest = index / per_row, offset = start * width_.stride;
-  const std::int64_t first = rest * width_.size + start;
+Reduction::Block Reduction::block_of(std::int64_t first_output, std::int64_t width) const {
+  const std::int64_t start = first_output % width_.size;
+  std::int64_t rest = first_output / width_.size, offset = start * width_.stride;
   for (std::size_t i = kept_.size(); i-- > 0; rest /= kept_[i].size) {
     offset += rest % kept_[i].size * kept_[i].stride;
   }
-  return {offset, first, std::min(block_, width_.size - start)};
+  return {offset, first_output, width};
+}
+
+Reduction::Block Reduction::block_at(std::int64_t index) const {
+  const std::int64_t per_row = pieces(width_.size, block_);
+  const std::int64_t start = index % per_row * block_;
+  return block_of(index / per_row * width_.size + start, std::min(block_, width_.size - start));
+}
+
+std::int64_t Reduction::grain() const {
+  return std::max<std::int64_t>(1, kChunkElements / std::max<std::int64_t>(1, chunk_ * block_));
 }
 
 // Folds positions [first, last) of what is reduced into the outputs of a block.
@@ -125,25 +132,18 @@ void Reduction::fold_chunk(const std::byte* x, const Block& block, std::int64_t 
     }
     given = wide_shifts;
   }
-  for (std::int64_t at = first; at < last;) {
-    const std::int64_t start = at % line_.size;
-    const std::int64_t length = std::min(line_.size - start, last - at);
-    std::int64_t offset = block.offset + start * line_.stride, rest = at / line_.size;
-    for (std::size_t i = reduced_.size(); i-- > 0; rest /= reduced_[i].size) {
-      offset += rest % reduced_[i].size * reduced_[i].stride;
-    }
-    const std::byte* from = x + offset * element_bytes_;
+  for_each_matrix_of(block, first, last, [&](const ReductionMatrix& matrix) {
+    const std::byte* from = x + matrix.offset * element_bytes_;
     if (by_columns_) {
-      const std::int64_t together = length / repeats_;
-      const std::byte* behind = from + together * repeats_ * line_.stride * element_bytes_;
-      stage.loops.columns(from, together, repeats_ * line_.stride, columns, given, wide);
-      stage.loops.columns(behind, length - together * repeats_, line_.stride, block.width, given,
+      const std::int64_t together = matrix.rows / repeats_, stride = matrix.stride;
+      const std::byte* behind = from + together * repeats_ * stride * element_bytes_;
+      stage.loops.columns(from, together, repeats_ * stride, columns, given, wide);
+      stage.loops.columns(behind, matrix.rows - together * repeats_, stride, block.width, given,
                           wide);
     } else {
-      stage.loops.rows(from, block.width, width_.stride, length, given, wide);
+      stage.loops.rows(from, matrix.rows, matrix.stride, matrix.columns, given, wide);
     }
-    at += length;
-  }
+  });
   for (std::int64_t i = 0; i < block.width; ++i) {
     totals[i] = wide[i];
     for (std::int64_t k = 1; k < repeats_; ++k) {
@@ -184,9 +184,7 @@ void Reduction::run(const void* x, const FoldStage& stage, const Finish<Total>& 
     fold_all_chunks(data, stage, nullptr, finish);
     return;
   }
-  const std::int64_t grain =
-      std::max<std::int64_t>(1, kChunkElements / std::max<std::int64_t>(1, count_ * block_));
-  parallel_ranges(blocks_, grain, [&](std::int64_t first, std::int64_t last) {
+  parallel_ranges(blocks_, grain(), [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t n = first; n < last; ++n) {
       const Block block = block_at(n);
       Total totals[kMaxBlock];
@@ -213,9 +211,7 @@ void Reduction::run_twice(const void* x, const FoldStage& first_stage,
     return;
   }
   // Block by block, so that the second walk finds its elements in a cache.
-  const std::int64_t grain =
-      std::max<std::int64_t>(1, kChunkElements / std::max<std::int64_t>(1, count_ * block_));
-  parallel_ranges(blocks_, grain, [&](std::int64_t first, std::int64_t last) {
+  parallel_ranges(blocks_, grain(), [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t n = first; n < last; ++n) {
       const Block block = block_at(n);
       double totals[kMaxBlock], shifts[kMaxBlock];

@@ -6,9 +6,12 @@
 // alone.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <vector>
 
+#include "antichain/backends/cpu/parallel.h"
 #include "antichain/backends/cpu/simd/fold_loops.h"
 #include "antichain/tensor/shape.h"
 
@@ -26,17 +29,46 @@ template <class Total>
 using Finish = std::function<void(std::int64_t first, std::int64_t count, const Total* totals,
                                   const double* shifts)>;
 
+/// A part of a value: rows of packed elements. By rows, row i belongs to output first_output + i;
+/// by columns, column i does.
+struct ReductionMatrix {
+  std::int64_t offset, rows, stride, columns;  // in elements
+  std::int64_t first_output;
+  std::int64_t line;  // position of the first element among those that are reduced
+};
+
 class Reduction {
  public:
+  static constexpr std::int64_t kMaxBlock = 2048;  // outputs that are finished at once
+
   /// Plans for a packed value; reduced[i] says whether axis i is.
   Reduction(const Shape& shape, const std::vector<bool>& reduced, std::size_t element_bytes);
 
   /// Returns how many outputs there are, and how many elements each of them is reduced from.
   std::int64_t outputs() const { return outputs_; }
   std::int64_t count() const { return count_; }
-  /// Returns whether outputs are put together from chunks; otherwise they are finished one block
+  /// Returns whether the innermost axis is kept; and whether outputs are put together from chunks:
+  /// otherwise they are finished one block
   /// after another, while their elements are in a cache.
+  bool by_columns() const { return by_columns_; }
   bool in_chunks() const { return chunks_ > 1; }
+
+  /// Calls f(matrix) for matrices that together hold all elements of a block of outputs: [first,
+  /// first + count) as `Finish` gets it when there are no chunks.
+  template <class F>
+  void for_each_matrix(std::int64_t first, std::int64_t count, F&& f) const {
+    for_each_matrix_of(block_of(first, count), 0, count_, f);
+  }
+  /// Calls f(matrix) for matrices that together hold all elements, several at once.
+  template <class F>
+  void parallel_matrices(F&& f) const {
+    parallel_ranges(blocks_ * chunks_, grain(), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t n = begin; n < end; ++n) {
+        const std::int64_t chunk = n % chunks_ * chunk_;
+        for_each_matrix_of(block_at(n / chunks_), chunk, std::min(count_, chunk + chunk_), f);
+      }
+    });
+  }
 
   /// Folds into totals that begin with the neutral element. Total is double for floats and int64
   /// for integers. Not to be called by two threads at once: it owns scratch memory.
@@ -55,7 +87,25 @@ class Reduction {
     std::int64_t offset, first_output, width;
   };
 
+  Block block_of(std::int64_t first_output, std::int64_t width) const;
   Block block_at(std::int64_t index) const;
+  std::int64_t grain() const;  // blocks of a task
+  // Walks positions [first, last) of what is reduced.
+  template <class F>
+  void for_each_matrix_of(const Block& block, std::int64_t first, std::int64_t last, F&& f) const {
+    for (std::int64_t at = first; at < last;) {
+      const std::int64_t start = at % line_.size;
+      const std::int64_t length = std::min(line_.size - start, last - at);
+      std::int64_t offset = block.offset + start * line_.stride, rest = at / line_.size;
+      for (std::size_t i = reduced_.size(); i-- > 0; rest /= reduced_[i].size) {
+        offset += rest % reduced_[i].size * reduced_[i].stride;
+      }
+      f(by_columns_
+            ? ReductionMatrix{offset, length, line_.stride, block.width, block.first_output, at}
+            : ReductionMatrix{offset, block.width, width_.stride, length, block.first_output, at});
+      at += length;
+    }
+  }
   template <class Total>
   void fold_chunk(const std::byte* x, const Block& block, std::int64_t first, std::int64_t last,
                   const FoldStage& stage, const double* shifts, Total* totals) const;

@@ -25,27 +25,31 @@ struct SquareTranspose {
         a, b, (kLane % 2 == 0 ? kFirst + kLane / 2 : kLanes + kFirst + kLane / 2)...);
   }
 
+  // Every step interleaves the first half of the rows with the second; after log2(lanes) steps each
+  // element is where its transpose belongs.
+  template <std::size_t kSteps, std::size_t... kRow>
+  static void interleave_rows(Vector (&rows)[kLanes], std::index_sequence<kRow...> all) {
+    if constexpr (kSteps > 1) {
+      const Vector next[] = {
+          interleave<kRow % 2 * (kLanes / 2)>(rows[kRow / 2], rows[kRow / 2 + kLanes / 2], all)...};
+      ((rows[kRow] = next[kRow]), ...);
+      interleave_rows<kSteps / 2>(rows, all);
+    }
+  }
+
+  template <std::size_t... kRow>
+  static void run(std::byte* to, std::int64_t to_stride, const std::byte* from,
+                  std::int64_t from_stride, std::index_sequence<kRow...> all) {
+    Vector rows[kLanes];
+    (std::memcpy(&rows[kRow], from + static_cast<std::int64_t>(kRow) * from_stride, sizeof(Vector)),
+     ...);
+    interleave_rows<kLanes>(rows, all);
+    (std::memcpy(to + static_cast<std::int64_t>(kRow) * to_stride, &rows[kRow], sizeof(Vector)),
+     ...);
+  }
   static void run(std::byte* to, std::int64_t to_stride, const std::byte* from,
                   std::int64_t from_stride) {
-    Vector rows[kLanes], next[kLanes];
-    for (std::size_t i = 0; i < kLanes; ++i) {
-      std::memcpy(&rows[i], from + static_cast<std::int64_t>(i) * from_stride, sizeof(Vector));
-    }
-    // Every step interleaves the first half of the rows with the second; after log2(lanes) steps
-    // each element is where its transpose belongs.
-    constexpr std::make_index_sequence<kLanes> kAll;
-    for (std::size_t width = 1; width < kLanes; width *= 2) {
-      for (std::size_t i = 0; i < kLanes / 2; ++i) {
-        next[2 * i] = interleave<0>(rows[i], rows[i + kLanes / 2], kAll);
-        next[2 * i + 1] = interleave<kLanes / 2>(rows[i], rows[i + kLanes / 2], kAll);
-      }
-      for (std::size_t i = 0; i < kLanes; ++i) {
-        rows[i] = next[i];
-      }
-    }
-    for (std::size_t i = 0; i < kLanes; ++i) {
-      std::memcpy(to + static_cast<std::int64_t>(i) * to_stride, &rows[i], sizeof(Vector));
-    }
+    run(to, to_stride, from, from_stride, std::make_index_sequence<kLanes>());
   }
 };
 
@@ -56,13 +60,28 @@ void transpose_block(std::byte* to, const std::byte* from, const CopyAxis& row,
   constexpr auto kLanes = static_cast<std::int64_t>(SquareTranspose<T>::kLanes);
   constexpr auto kTile = kCacheLine / static_cast<std::int64_t>(sizeof(T));
   const std::int64_t rows = row.size / kLanes * kLanes, runs = run.size / kLanes * kLanes;
-  // Tiles of whole cache lines on both sides, so that no line is fetched twice.
+  // Tiles of whole cache lines on both sides. A tile is gathered into a buffer first: lines that
+  // lie a power of two apart push each other out of the cache before they have been used up.
+  alignas(kCacheLine) std::byte tile[kTile * kCacheLine];
   for (std::int64_t r = 0; r < rows; r += kTile) {
+    const std::int64_t last_row = std::min(r + kTile, rows);
+    const auto bytes = static_cast<std::size_t>(last_row - r) * sizeof(T);
     for (std::int64_t n = 0; n < runs; n += kTile) {
-      for (std::int64_t i = r; i < std::min(r + kTile, rows); i += kLanes) {
-        for (std::int64_t j = n; j < std::min(n + kTile, runs); j += kLanes) {
-          SquareTranspose<T>::run(to + i * row.to + j * run.to, row.to,
-                                  from + i * row.from + j * run.from, run.from);
+      const std::int64_t last_run = std::min(n + kTile, runs);
+      for (std::int64_t j = n; j < last_run; ++j) {
+        const std::byte* line = from + r * row.from + j * run.from;
+        if (bytes == kCacheLine) {
+          std::memcpy(tile + (j - n) * kCacheLine, line, kCacheLine);
+        } else {
+          std::memcpy(tile + (j - n) * kCacheLine, line, bytes);
+        }
+      }
+      for (std::int64_t i = r; i < last_row; i += kLanes) {
+        for (std::int64_t j = n; j < last_run; j += kLanes) {
+          SquareTranspose<T>::run(
+              to + i * row.to + j * run.to, row.to,
+              tile + (j - n) * kCacheLine + (i - r) * static_cast<std::int64_t>(sizeof(T)),
+              kCacheLine);
         }
       }
     }

@@ -1,6 +1,8 @@
 // The loops of reductions. Compiled per level.
 #include "antichain/backends/cpu/simd/fold_loops.h"
 
+#include <utility>
+
 #include "antichain/backends/cpu/simd/vector.h"
 
 namespace antichain::cpu {
@@ -70,39 +72,55 @@ concept HasStart = requires {
   F::kStart;
 };
 
-// A row of floats. Eight vectors of totals: additions wait for each other, so several are under way
-// at once.
+// What lanes of a row hold. The sum of a tile may be a float's where a tile ends in a 16-bit float
+// or in an exponential, which has been rounded to float anyway; comparing needs no more.
 template <class F, class S>
-double fold_row(const S* x, std::int64_t count, double shift, double total) {
-  constexpr int kTotals = 8;
-  double start = total;
+using Lane =
+    std::conditional_t<std::is_same_v<S, double>, double,
+                       std::conditional_t<std::is_base_of_v<Sum, F> && kInTiles<F, S>, float,
+                                          std::conditional_t<HasStart<F>, double, float>>>;
+
+// A row of numbers of type W in lanes of type L. Eight vectors of totals: additions wait for each
+// other, so several are under way at once.
+template <class F, class L, class W>
+double fold_row(const W* x, std::int64_t count, double shift, double total) {
+  constexpr int kTotals = 8, kWidth = kLanes<L>;
+  L start = static_cast<L>(total);
   if constexpr (HasStart<F>) {
     start = F::kStart;
   }
-  const Doubles shifts = Doubles{} + shift, starts = Doubles{} + start;
+  const Vector<L> shifts = Vector<L>{} + static_cast<L>(shift), starts = Vector<L>{} + start;
   std::int64_t i = 0;
-  if (count >= kDoubles) {
-    Doubles totals[kTotals];
-    for (int k = 0; k < kTotals; ++k) {
-      totals[k] = starts;
+  if (count >= kWidth) {
+    Vector<L> totals = starts;
+    if (count >= kTotals * kWidth) {
+      Vector<L> t0 = starts, t1 = starts, t2 = starts, t3 = starts, t4 = starts, t5 = starts,
+                t6 = starts, t7 = starts;
+      for (; i + kTotals * kWidth <= count; i += kTotals * kWidth) {
+        const W* from = x + i;
+        t0 = F::fold(t0, load_vector<L>(from), shifts);
+        t1 = F::fold(t1, load_vector<L>(from + kWidth), shifts);
+        t2 = F::fold(t2, load_vector<L>(from + 2 * kWidth), shifts);
+        t3 = F::fold(t3, load_vector<L>(from + 3 * kWidth), shifts);
+        t4 = F::fold(t4, load_vector<L>(from + 4 * kWidth), shifts);
+        t5 = F::fold(t5, load_vector<L>(from + 5 * kWidth), shifts);
+        t6 = F::fold(t6, load_vector<L>(from + 6 * kWidth), shifts);
+        t7 = F::fold(t7, load_vector<L>(from + 7 * kWidth), shifts);
+      }
+      totals = F::join(F::join(F::join(t0, t1), F::join(t2, t3)),
+                       F::join(F::join(t4, t5), F::join(t6, t7)));
     }
-    for (; i + kTotals * kDoubles <= count; i += kTotals * kDoubles) {
-#pragma GCC unroll 8
-      for (int k = 0; k < kTotals; ++k) {
-        totals[k] = F::fold(totals[k], load_doubles(x + i + k * kDoubles), shifts);
+    for (; i + kWidth <= count; i += kWidth) {
+      totals = F::fold(totals, load_vector<L>(x + i), shifts);
+    }
+    L lanes[kWidth];
+    __builtin_memcpy(lanes, &totals, sizeof(lanes));
+    for (int width = kWidth / 2; width > 0; width /= 2) {
+      for (int lane = 0; lane < width; ++lane) {
+        lanes[lane] = F::join(lanes[lane], lanes[lane + width]);
       }
     }
-    for (; i + kDoubles <= count; i += kDoubles) {
-      totals[0] = F::fold(totals[0], load_doubles(x + i), shifts);
-    }
-    for (int k = kTotals / 2; k > 0; k /= 2) {
-      for (int j = 0; j < k; ++j) {
-        totals[j] = F::join(totals[j], totals[j + k]);
-      }
-    }
-    for (int lane = 0; lane < kDoubles; ++lane) {
-      total = F::join(total, totals[0][lane]);
-    }
+    total = F::join(total, static_cast<double>(lanes[0]));
   }
   for (; i < count; ++i) {
     total = F::fold(total, static_cast<double>(x[i]), shift);
@@ -127,10 +145,38 @@ std::int64_t fold_integers(const S* x, std::int64_t count, std::int64_t total) {
   }
 }
 
+// Packed rows that are shorter than a vector.
+template <class F, int kCount, class S>
+void fold_short_rows(const S* x, std::int64_t rows, const double* shifts, double* totals) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const double shift = shifts ? shifts[row] : 0;
+    double total = totals[row];
+#pragma GCC unroll 8
+    for (int i = 0; i < kCount; ++i) {
+      total = F::fold(total, static_cast<double>(x[row * kCount + i]), shift);
+    }
+    totals[row] = total;
+  }
+}
+
+// Returns whether there is a loop for rows of this length.
+template <class F, class S, int... kCount>
+bool fold_if_short(const S* x, std::int64_t rows, std::int64_t count, const double* shifts,
+                   double* totals, std::integer_sequence<int, kCount...>) {
+  return ((count == kCount && (fold_short_rows<F, kCount>(x, rows, shifts, totals), true)) || ...);
+}
+
 template <class F, class S>
 void rows_of(const void* data, std::int64_t rows, std::int64_t stride, std::int64_t count,
              const double* shifts, void* results) {
   const S* x = static_cast<const S*>(data);
+  if constexpr (!std::is_integral_v<S> && !kInTiles<F, S>) {
+    using Short = std::integer_sequence<int, 1, 2, 3, 4, 5, 6, 7>;
+    if (stride == count &&
+        fold_if_short<F>(x, rows, count, shifts, static_cast<double*>(results), Short())) {
+      return;
+    }
+  }
   for (std::int64_t row = 0; row < rows; ++row, x += stride) {
     if constexpr (std::is_integral_v<S>) {
       std::int64_t& total = static_cast<std::int64_t*>(results)[row];
@@ -148,36 +194,49 @@ void rows_of(const void* data, std::int64_t rows, std::int64_t stride, std::int6
               tile[i] = exponential(tile[i] - static_cast<Wide<S>>(shift));
             }
           }
-          total = fold_row<F>(static_cast<const Wide<S>*>(tile), size, shift, total);
+          total = fold_row<F, Lane<F, S>>(static_cast<const Wide<S>*>(tile), size, shift, total);
         }
       } else {
-        total = fold_row<F>(x, count, shift, total);
+        total = fold_row<F, Lane<F, S>>(x, count, shift, total);
       }
     }
   }
 }
 
-// Four rows at a time, so that totals are read and written once for four elements.
+// Several rows at a time, so that totals are read and written once for all of them.
+template <int kRows, class F, class S>
+void fold_some_rows(const S* x, std::int64_t stride, std::int64_t count, const double* shifts,
+                    double* totals) {
+  constexpr int kWidth = kLanes<double>;
+  std::int64_t i = 0;
+  for (; i + kWidth <= count; i += kWidth) {
+    const Vector<double> shift = load_vector<double>(shifts + i);
+    Vector<double> total = load_vector<double>(totals + i);
+#pragma GCC unroll 8
+    for (int row = 0; row < kRows; ++row) {
+      total = F::fold(total, load_vector<double>(x + row * stride + i), shift);
+    }
+    store_vector(totals + i, total);
+  }
+  for (; i < count; ++i) {
+    for (int row = 0; row < kRows; ++row) {
+      totals[i] = F::fold(totals[i], static_cast<double>(x[row * stride + i]), shifts[i]);
+    }
+  }
+}
+
 template <class F, class S>
 void fold_columns(const S* x, std::int64_t rows, std::int64_t stride, std::int64_t count,
                   const double* shifts, double* totals) {
   std::int64_t row = 0;
-  for (; row + 4 <= rows; row += 4, x += 4 * stride) {
-    const S *x1 = x + stride, *x2 = x1 + stride, *x3 = x2 + stride;
-#pragma GCC ivdep
-    for (std::int64_t i = 0; i < count; ++i) {
-      const double shift = shifts[i];
-      double total = F::fold(totals[i], static_cast<double>(x[i]), shift);
-      total = F::fold(total, static_cast<double>(x1[i]), shift);
-      total = F::fold(total, static_cast<double>(x2[i]), shift);
-      totals[i] = F::fold(total, static_cast<double>(x3[i]), shift);
-    }
+  for (; row + 8 <= rows; row += 8) {
+    fold_some_rows<8, F>(x + row * stride, stride, count, shifts, totals);
   }
-  for (; row < rows; ++row, x += stride) {
-#pragma GCC ivdep
-    for (std::int64_t i = 0; i < count; ++i) {
-      totals[i] = F::fold(totals[i], static_cast<double>(x[i]), shifts[i]);
-    }
+  for (; row + 2 <= rows; row += 2) {
+    fold_some_rows<2, F>(x + row * stride, stride, count, shifts, totals);
+  }
+  for (; row < rows; ++row) {
+    fold_some_rows<1, F>(x + row * stride, stride, count, shifts, totals);
   }
 }
 
@@ -198,7 +257,7 @@ void columns_of(const void* data, std::int64_t rows, std::int64_t stride, std::i
     // Without shifts any numbers do: the fold ignores them.
     const double* given = shifts ? shifts : totals;
     if constexpr (kInTiles<F, S>) {
-      constexpr int kRows = 4;
+      constexpr int kRows = 8;
       Wide<S> tile[kRows * kTile];
       for (std::int64_t first = 0; first < count; first += kTile) {
         const std::int64_t size = count - first < kTile ? count - first : kTile;

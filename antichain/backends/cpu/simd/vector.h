@@ -1,7 +1,8 @@
-// Vectors of doubles as wide as the level's registers, and how elements become such.
+// Vectors as wide as the level's registers, and how elements become such.
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "antichain/backends/cpu/simd/element.h"
 #include "antichain/backends/cpu/simd/real_math.h"
@@ -15,21 +16,58 @@ inline constexpr int kVectorBytes = 32;
 #else
 inline constexpr int kVectorBytes = 16;
 #endif
-inline constexpr int kDoubles = kVectorBytes / static_cast<int>(sizeof(double));
 
-typedef double Doubles __attribute__((vector_size(kVectorBytes)));
-typedef float Floats __attribute__((vector_size(kVectorBytes / 2)));  // as many as Doubles
+// A vector of numbers of type T, and how one is read.
+template <class T>
+struct VectorOf;
+template <>
+struct VectorOf<double> {
+  typedef double Type __attribute__((vector_size(kVectorBytes)));
+};
+template <>
+struct VectorOf<float> {
+  typedef float Type __attribute__((vector_size(kVectorBytes)));
+};
+template <class T>
+using Vector = typename VectorOf<T>::Type;
+template <class T>
+inline constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(T));
 
-inline Doubles load_doubles(const double* x) {
-  Doubles result;
+template <class T>
+inline Vector<T> load_vector(const T* x) {
+  Vector<T> result;
   __builtin_memcpy(&result, x, sizeof(result));
   return result;
 }
 
-inline Doubles load_doubles(const float* x) {
-  Floats narrow;
+// Widens; GCC does not find the one instruction for it by itself.
+template <class T>
+requires std::is_same_v<T, double>
+inline Vector<double> load_vector(const float* x) {
+#if defined(__AVX512F__)
+  // Masked by nothing: the plain one reads a variable of its own before it is set, GCC warns.
+  return _mm512_maskz_cvtps_pd(static_cast<__mmask8>(-1), _mm256_loadu_ps(x));
+#elif defined(__AVX__)
+  return _mm256_cvtps_pd(_mm_loadu_ps(x));
+#else
+  typedef float Narrow __attribute__((vector_size(kVectorBytes / 2)));
+  Narrow narrow;
   __builtin_memcpy(&narrow, x, sizeof(narrow));
-  return __builtin_convertvector(narrow, Doubles);
+  return __builtin_convertvector(narrow, Vector<double>);
+#endif
+}
+
+inline void store_vector(double* to, Vector<double> x) { __builtin_memcpy(to, &x, sizeof(x)); }
+inline void store_vector(float* to, Vector<double> x) {
+#if defined(__AVX512F__)
+  _mm256_storeu_ps(to, _mm512_maskz_cvtpd_ps(static_cast<__mmask8>(-1), x));
+#elif defined(__AVX__)
+  _mm_storeu_ps(to, _mm256_cvtpd_ps(x));
+#else
+  typedef float Narrow __attribute__((vector_size(kVectorBytes / 2)));
+  const Narrow narrow = __builtin_convertvector(x, Narrow);
+  __builtin_memcpy(to, &narrow, sizeof(narrow));
+#endif
 }
 
 // 16-bit floats are widened a tile at a time and then treated as float.
@@ -47,7 +85,7 @@ inline void widen(const double* in, double* out, std::int64_t count) {
 }
 inline void narrow(const float* in, bfloat16* out, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {
-    out[i] = to_bfloat16(Real(in[i]));
+    out[i] = round_to_bfloat16(Real(in[i]));
   }
 }
 

@@ -1,0 +1,98 @@
+// argmin, argmax, cumsum and products with sparse matrices on random shapes: every kernel gives the
+// reference's values, and the same bits on any number of threads.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "antichain/ops/catalogue.h"
+#include "antichain/ops/reduce.h"
+#include "antichain/ops/sparse.h"
+#include "tests/backends_cpu/kernel_case.h"
+
+namespace antichain::cpu {
+namespace {
+
+constexpr int kRounds = 60;
+
+using Build = std::function<Var(std::span<const Var>)>;
+
+int check(const char* op, const std::vector<Tensor>& inputs, double tolerance, const Build& build) {
+  return expect_kernels_agree(
+      {find_op(op), inputs,
+       [build](Graph&, std::span<const Var> in) { return std::vector<Var>{build(in)}; }},
+      tolerance, std::string(op) + " of " + to_string(inputs[0].shape()));
+}
+
+TEST(AlongAxis, ArgminAndArgmax) {
+  Draw draw(41);
+  int checked = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    const std::int64_t rank = draw.between(1, 4), axis = draw.between(0, rank - 1);
+    const Shape shape = draw.shape(rank, 20000);
+    if (shape[static_cast<std::size_t>(axis)] == 0) {
+      continue;
+    }
+    // Whole numbers, so that there are ties; and some NaN.
+    Tensor x =
+        draw.values(i64, shape, -5, 5).cast(draw.one_of({f32, f64, bf16, f16, i8, i32, i64}));
+    if (x.dtype() == f32 && x.numel() > 0) {
+      for (int n = 0; n < 3; ++n) {
+        x.data<float>()[draw.between(0, x.numel() - 1)] = NAN;
+      }
+    }
+    checked += check("argmin", {x}, 0, [axis](auto in) { return argmin(in[0], axis); });
+    checked += check("argmax", {x}, 0, [axis](auto in) { return argmax(in[0], axis, true); });
+  }
+  EXPECT_GE(checked, kRounds);
+}
+
+TEST(AlongAxis, Cumsum) {
+  Draw draw(42);
+  int checked = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    // Now and then long lines, which are added up in pieces.
+    const Shape shape = round % 10 == 0 ? draw.one_of<Shape>({{100003}, {2, 70001}, {70001, 2}})
+                                        : draw.shape(draw.between(1, 4), 20000);
+    const std::int64_t axis = draw.between(0, static_cast<std::int64_t>(shape.size()) - 1);
+    const DType dtype = draw.one_of({f32, f64, bf16, f16, i8, i32, i64});
+    const CumsumOptions options{draw.between(0, 1) == 0, draw.between(0, 1) == 0};
+    checked += check("cumsum", {draw.values(dtype, shape)}, tolerance_of(dtype, numel(shape)),
+                     [=](auto in) { return cumsum(in[0], axis, options); });
+  }
+  EXPECT_EQ(checked, kRounds);
+}
+
+TEST(Sparse, ProductsOfRandomPatterns) {
+  Draw draw(43);
+  int checked = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    const std::int64_t rows = draw.between(0, 300), columns = draw.between(1, 300);
+    const std::int64_t width = draw.one_of<std::int64_t>({1, 3, 16, 67, 300});
+    std::vector<std::int64_t> starts = {0};
+    for (std::int64_t row = 0; row < rows; ++row) {
+      starts.push_back(starts.back() + draw.between(0, 12));
+    }
+    const Tensor at = draw.indices({starts.back()}, columns);
+    const Tensor row_starts = Tensor::of<std::int64_t>({rows + 1}, starts).cast(at.dtype());
+    const DType dtype = draw.one_of({f32, f64, bf16, f16});
+    const Tensor values = draw.values(dtype, {starts.back()});
+    for (const bool transposed : {false, true}) {
+      checked +=
+          check("csr_matmul",
+                {values, at, row_starts, draw.values(dtype, {transposed ? rows : columns, width})},
+                0, [=](auto in) {
+                  return csr_matmul({in[0], in[1], in[2], columns}, in[3], transposed);
+                });
+    }
+    checked += check(
+        "csr_sampled_matmul",
+        {at, row_starts, draw.values(dtype, {rows, width}), draw.values(dtype, {columns, width})},
+        0, [=](auto in) {
+          return csr_sampled_matmul({{}, in[0], in[1], columns}, in[2], in[3]);
+        });
+  }
+  EXPECT_EQ(checked, 3 * kRounds);
+}
+
+}  // namespace
+}  // namespace antichain::cpu
