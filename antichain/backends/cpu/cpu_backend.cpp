@@ -3,6 +3,7 @@
 #include "antichain/backends/cpu/blas_convolution.h"
 #include "antichain/backends/cpu/blas_matmul.h"
 #include "antichain/backends/cpu/onednn_kernels.h"
+#include "antichain/backends/cpu/pooling_kernels.h"
 
 namespace antichain {
 
@@ -15,6 +16,7 @@ class CpuBackend final : public Backend {
     cpu::register_blas_matmul(kernels_);
     cpu::register_onednn_convolution(kernels_);
     cpu::register_blas_convolution(kernels_);
+    cpu::register_pooling(kernels_);
   }
 
   std::string_view name() const override { return "cpu"; }
