@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "antichain/backends/cpu/conv_plan.h"
 #include "antichain/ops/reference/sliding_windows.h"
 #include "tests/backends_cpu/kernel_trial.h"
 #include "tests/conformance/compare.h"
@@ -60,6 +61,15 @@ Case draw_case(Draw& draw) {
   return make_case(x, weight, options);
 }
 
+ConvSizes sizes_of(const Case& use) {
+  const ConvOptions& options = use.options;
+  return ConvSizes::packed(use.x[0], options.groups, use.weight[1], use.weight[0] / options.groups,
+                           {spatial_axes(use.x),
+                            spatial_axes(use.weight),
+                            spatial_axes(use.output),
+                            {options.stride, options.padding, options.dilation}});
+}
+
 KernelTrial forward(const Case& use, DType dtype, Draw& draw) {
   return {{draw.tensor(dtype, use.x), draw.tensor(dtype, use.weight)},
           [&](std::span<const Var> in) { return conv(in[0], in[1], use.options); }};
@@ -79,18 +89,34 @@ KernelTrial weight_gradient(const Case& use, DType dtype, Draw& draw) {
       }};
 }
 
+void expect_all_agree(const Case& use, Draw& draw) {
+  for (DType dtype : {f32, bf16, f16, f64}) {
+    const double tolerance = kRoundings * conformance::epsilon_of(dtype);
+    const std::string what = std::string(name(dtype)) + " " + use.str();
+    forward(use, dtype, draw).expect_kernels_agree(tolerance, "forward, " + what);
+    input_gradient(use, dtype, draw).expect_kernels_agree(tolerance, "gradient of x, " + what);
+    weight_gradient(use, dtype, draw)
+        .expect_kernels_agree(tolerance, "gradient of the weight, " + what);
+  }
+}
+
 TEST(Convolution, RandomShapesAgreeWithTheReference) {
   Draw draw(1);
   for (int n = 0; n < 300 && !HasFailure(); ++n) {
-    const Case drawn = draw_case(draw);
-    for (DType dtype : {f32, bf16, f16, f64}) {
-      const double tolerance = kRoundings * conformance::epsilon_of(dtype);
-      const std::string what = std::string(name(dtype)) + " " + drawn.str();
-      forward(drawn, dtype, draw).expect_kernels_agree(tolerance, "forward, " + what);
-      input_gradient(drawn, dtype, draw).expect_kernels_agree(tolerance, "gradient of x, " + what);
-      weight_gradient(drawn, dtype, draw)
-          .expect_kernels_agree(tolerance, "gradient of the weight, " + what);
-    }
+    expect_all_agree(draw_case(draw), draw);
+  }
+}
+
+TEST(Convolution, ChannelsAreCutWhereTheBatchIsSmall) {
+  Draw draw(3);
+  for (const Case& use :
+       {make_case({1, 67, 9, 9}, {83, 67, 3, 3}, {{1, 1}, {1, 1}, {1, 1}, 1}),
+        make_case({1, 129, 40}, {96, 129, 3}, {{2}, {2}, {3}, 1}),
+        make_case({1, 64, 3, 4, 5}, {131, 64, 1, 2, 2}, {{1, 1, 1}, {0, 1, 1}, {1, 1, 1}, 1})}) {
+    EXPECT_GT(choose_conv_grid(sizes_of(use), ConvPart::output).channels, 1);
+    EXPECT_GT(choose_conv_grid(sizes_of(use), ConvPart::x).channels, 1);
+    EXPECT_GT(choose_conv_grid(sizes_of(use), ConvPart::weight).channels, 1);
+    expect_all_agree(use, draw);
   }
 }
 
@@ -99,6 +125,7 @@ TEST(Convolution, SameBitsOnAnyNumberOfThreads) {
       make_case({16, 1, 28, 28}, {32, 1, 3, 3}, {{1, 1}, {1, 1}, {1, 1}, 1}),
       make_case({13, 32, 14, 14}, {64, 32, 3, 3}, {{1, 1}, {1, 1}, {1, 1}, 1}),
       make_case({7, 64, 8, 8}, {64, 64, 1, 1}, {{2, 2}, {0, 0}, {1, 1}, 1}),
+      make_case({1, 96, 9, 9}, {80, 96, 3, 3}, {{1, 1}, {0, 0}, {1, 1}, 1}),
       make_case({5, 24, 17}, {24, 1, 5}, {{1}, {2}, {2}, 24}),
       make_case({3, 8, 5, 6, 7}, {12, 4, 3, 2, 3}, {{1, 2, 1}, {1, 1, 0}, {1, 1, 2}, 2})};
   Draw draw(2);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "antichain/backends/cpu/cpu_backend.h"
@@ -40,7 +41,7 @@ std::vector<Kernel> KernelTrial::kernels() const {
   return kernels;
 }
 
-Tensor KernelTrial::run(const Kernel& kernel, std::span<const Tensor> inputs) const {
+std::vector<Tensor> KernelTrial::run(const Kernel& kernel, std::span<const Tensor> inputs) const {
   const DimEnv env;
   std::vector<Tensor> outputs;
   for (Var output : op_.outputs()) {
@@ -61,13 +62,16 @@ Tensor KernelTrial::run(const Kernel& kernel, std::span<const Tensor> inputs) co
   context.env = &env;
   const KernelFunction compute = kernel.plan ? kernel.plan(context) : kernel.run;
   compute(context);
-  const Tensor first = outputs[0].clone();
+  std::vector<Tensor> first;
+  for (const Tensor& output : outputs) {
+    first.push_back(output.clone());
+  }
   compute(context);
-  EXPECT_TRUE(bit_equal(first, outputs[0])) << kernel.name << " changes when it runs again";
+  EXPECT_TRUE(std::ranges::equal(first, outputs, bit_equal)) << kernel.name << " changes";
   return first;
 }
 
-Tensor KernelTrial::run(const Kernel& kernel) const {
+std::vector<Tensor> KernelTrial::run(const Kernel& kernel) const {
   if (kernel.strided_inputs) {
     return run(kernel, inputs_);
   }
@@ -78,15 +82,18 @@ Tensor KernelTrial::run(const Kernel& kernel) const {
   return run(kernel, packed);
 }
 
-Tensor KernelTrial::run_reference() const {
+std::vector<Tensor> KernelTrial::run_reference() const {
   return run({.name = "reference", .supports = nullptr, .run = op_.def().reference});
 }
 
 int KernelTrial::expect_kernels_agree(double tolerance, const std::string& what) const {
-  const Tensor want = run_reference();
+  const std::vector<Tensor> want = run_reference();
   const std::vector<Kernel> all = kernels();
   for (const Kernel& kernel : all) {
-    conformance::expect_close(run(kernel), want, tolerance, kernel.name + ": " + what);
+    const std::vector<Tensor> got = run(kernel);
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      conformance::expect_close(got[i], want[i], tolerance, kernel.name + ": " + what);
+    }
   }
   return static_cast<int>(all.size());
 }
@@ -95,10 +102,10 @@ void KernelTrial::expect_same_bits_on_any_threads(const std::string& what) const
   const int before = num_threads();
   for (const Kernel& kernel : kernels()) {
     set_num_threads(1);
-    const Tensor alone = run(kernel);
+    const std::vector<Tensor> alone = run(kernel);
     for (int threads : {2, 3, 4, 7}) {
       set_num_threads(threads);
-      EXPECT_TRUE(bit_equal(run(kernel), alone))
+      EXPECT_TRUE(std::ranges::equal(run(kernel), alone, bit_equal))
           << kernel.name << " on " << threads << " threads: " << what;
     }
   }

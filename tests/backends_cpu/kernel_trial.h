@@ -20,9 +20,10 @@ class KernelTrial {
 
   /// Returns the kernels of the CPU backend that support the op.
   std::vector<Kernel> kernels() const;
-  /// Runs a kernel, twice, since what it keeps between runs must not change what it computes.
-  Tensor run(const Kernel& kernel) const;
-  Tensor run_reference() const;
+  /// Runs a kernel and returns its outputs. Runs it twice, since what it keeps between runs must
+  /// not change what it computes.
+  std::vector<Tensor> run(const Kernel& kernel) const;
+  std::vector<Tensor> run_reference() const;
 
   /// Expects every kernel to agree with the reference; returns how many there were.
   int expect_kernels_agree(double tolerance, const std::string& what) const;
@@ -30,7 +31,7 @@ class KernelTrial {
   void expect_same_bits_on_any_threads(const std::string& what) const;
 
  private:
-  Tensor run(const Kernel& kernel, std::span<const Tensor> inputs) const;
+  std::vector<Tensor> run(const Kernel& kernel, std::span<const Tensor> inputs) const;
 
   Graph graph_;
   std::vector<Tensor> inputs_;

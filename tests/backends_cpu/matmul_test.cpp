@@ -101,7 +101,7 @@ TEST(Matmul, BytesAreSummedExactly) {
   const Case use{{3, 5000}, {5000, 40}, {}};
   const KernelTrial trial({Tensor::full(i8, use.a, -128), Tensor::full(i8, use.b, 127)},
                           use.build());
-  EXPECT_EQ(trial.run_reference().to_vector<std::int32_t>()[7], 5000 * 127 * -128);
+  EXPECT_EQ(trial.run_reference()[0].to_vector<std::int32_t>()[7], 5000 * 127 * -128);
   trial.expect_kernels_agree(0, "i8 at its limits");
 }
 

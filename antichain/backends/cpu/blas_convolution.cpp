@@ -18,9 +18,6 @@ namespace antichain::cpu {
 
 namespace {
 
-// Each partial sum of the weight's gradient is as large as the weight.
-constexpr std::int64_t kMostPartialSums = 16;
-
 // For one group of one example, with columns[k, n] of x, weight[m, k] and output[m, n].
 ProductSizes product_of(const ConvSizes& sizes, ConvPart part, DType dtype) {
   const std::int64_t m = sizes.out, k = sizes.in * numel(sizes.windows.window);
@@ -42,8 +39,7 @@ class ColumnConv {
       : part_(part),
         sizes_(sizes),
         columns_(sizes),
-        cut_(sizes.batch,
-             choose_batch_parts(sizes, part == ConvPart::weight ? kMostPartialSums : sizes.batch)),
+        cut_(sizes.batch, choose_conv_grid(sizes, part).batch),
         first_(product_of(sizes, part, dtype_of<T>())),
         next_(product_of(sizes, part, dtype_of<T>()), true) {
     if (part == ConvPart::weight && cut_.parts() > 1) {

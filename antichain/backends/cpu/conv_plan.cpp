@@ -1,5 +1,7 @@
 #include "antichain/backends/cpu/conv_plan.h"
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
 #include <memory>
 
@@ -9,6 +11,17 @@
 namespace antichain::cpu {
 
 namespace {
+
+// Each partial sum of the weight's gradient is as large as the weight, and dear unless it adds up
+// many products.
+constexpr std::int64_t kMostPartialSums = 16, kFewestSummed = 1024;
+// Thinner slices of channels spend their time on preparing the other operand.
+constexpr std::int64_t kFewestChannels = 32;
+
+std::int64_t power_of_two_below(std::int64_t number) {
+  return static_cast<std::int64_t>(
+      std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(number, 1))));
+}
 
 // A tensor as the library wants it: converted first where its type is another.
 class Converted {
@@ -38,27 +51,67 @@ class Converted {
 
 }  // namespace
 
+ConvSizes ConvSizes::packed(std::int64_t batch, std::int64_t groups, std::int64_t in,
+                            std::int64_t out, const Windows& windows) {
+  ConvSizes sizes{batch, groups, in, out, windows, 0, 0, in * numel(windows.window)};
+  sizes.x_step = sizes.x_size();
+  sizes.output_step = sizes.output_size();
+  return sizes;
+}
+
 ConvSizes ConvSizes::of(const KernelContext& context, ConvPart part) {
   const Tensor &first = context.in(0), &second = context.in(1), &result = context.out();
   const Tensor& x = part == ConvPart::output ? first : part == ConvPart::x ? result : second;
   const Tensor& weight = part == ConvPart::weight ? result : second;
   const Tensor& output = part == ConvPart::output ? result : first;
   const std::int64_t groups = context.attr<std::int64_t>("groups");
-  return {.batch = x.shape()[0],
-          .groups = groups,
-          .in = weight.shape()[1],
-          .out = weight.shape()[0] / groups,
-          .windows = {spatial_axes(x.shape()), spatial_axes(weight.shape()),
-                      spatial_axes(output.shape()), WindowSteps::of(*context.attrs)}};
+  return packed(x.shape()[0], groups, weight.shape()[1], weight.shape()[0] / groups,
+                {spatial_axes(x.shape()), spatial_axes(weight.shape()),
+                 spatial_axes(output.shape()), WindowSteps::of(*context.attrs)});
 }
 
 double ConvSizes::work() const {
   return static_cast<double>(weight_size()) * static_cast<double>(numel(windows.output));
 }
 
-std::int64_t choose_batch_parts(const ConvSizes& sizes, std::int64_t most) {
+ConvSlice slice_channels(const ConvSizes& sizes, ConvPart part, std::int64_t first,
+                         std::int64_t length) {
+  ConvSlice slice{sizes, 0, 0, 0};
+  const Windows& windows = sizes.windows;
+  switch (part) {
+    case ConvPart::output:
+      slice.sizes.out = length;
+      slice.second_at = first * sizes.weight_step;
+      slice.result_at = first * numel(windows.output);
+      break;
+    case ConvPart::x:
+      slice.sizes.in = length;
+      slice.second_at = first * numel(windows.window);
+      slice.result_at = first * numel(windows.input);
+      break;
+    case ConvPart::weight:
+      slice.sizes.out = length;
+      slice.first_at = first * numel(windows.output);
+      slice.result_at = first * sizes.weight_step;
+      break;
+  }
+  return slice;
+}
+
+// Powers of two share out evenly among the usual numbers of threads.
+ConvGrid choose_conv_grid(const ConvSizes& sizes, ConvPart part) {
   const std::int64_t wanted = wanted_blocks(sizes.work() * static_cast<double>(sizes.batch));
-  return std::min({most, wanted, sizes.batch});
+  ConvGrid grid{.batch = std::min(wanted, sizes.batch)};
+  if (part == ConvPart::weight) {
+    const std::int64_t summed = sizes.batch * numel(sizes.windows.output);
+    grid.batch =
+        std::min({grid.batch, kMostPartialSums, power_of_two_below(summed / kFewestSummed)});
+  }
+  if (sizes.groups == 1) {
+    const std::int64_t channels = part == ConvPart::x ? sizes.in : sizes.out;
+    grid.channels = power_of_two_below(std::min(channels / kFewestChannels, wanted / grid.batch));
+  }
+  return grid;
 }
 
 KernelFunction plan_conv(const KernelContext& context, ConvPart part, DType dtype,

@@ -23,7 +23,12 @@ enum class ConvPart { output, x, weight };
 struct ConvSizes {
   std::int64_t batch, groups, in, out;
   Windows windows;
+  // Elements from an example to the next, and from a row of the weight to the next: more than they
+  // have where this is a slice of the channels.
+  std::int64_t x_step, output_step, weight_step;
 
+  static ConvSizes packed(std::int64_t batch, std::int64_t groups, std::int64_t in,
+                          std::int64_t out, const Windows& windows);
   /// Reads the sizes off the tensors of an op.
   static ConvSizes of(const KernelContext& context, ConvPart part);
 
@@ -35,8 +40,21 @@ struct ConvSizes {
   double work() const;
 };
 
-/// Returns into how many parts the batch is cut, at most `most`.
-std::int64_t choose_batch_parts(const ConvSizes& sizes, std::int64_t most);
+/// Some of the channels of a convolution without groups: those of the output, or of x where x is
+/// computed. Offsets are in elements.
+struct ConvSlice {
+  ConvSizes sizes;
+  std::int64_t first_at, second_at, result_at;
+};
+ConvSlice slice_channels(const ConvSizes& sizes, ConvPart part, std::int64_t first,
+                         std::int64_t length);
+
+/// Says into how many parts the batch and the channels are cut. The channels are cut where the
+/// batch alone is too small.
+struct ConvGrid {
+  std::int64_t batch = 1, channels = 1;
+};
+ConvGrid choose_conv_grid(const ConvSizes& sizes, ConvPart part);
 
 /// Computes the part from the two others, all packed.
 using ConvFunction = std::function<void(const void* first, const void* second, void* result)>;

@@ -11,6 +11,7 @@
 #include "antichain/backends/cpu/state_kernels.h"
 #include "antichain/backends/cpu/rowwise_kernels.h"
 #include "antichain/backends/cpu/sparse_kernels.h"
+#include "antichain/backends/cpu/pooling_kernels.h"
 
 namespace antichain {
 
@@ -33,6 +34,7 @@ class CpuBackend final : public Backend {
     cpu::register_rowwise(kernels_);
     cpu::register_along_axis(kernels_);
     cpu::register_sparse(kernels_);
+    cpu::register_pooling(kernels_);
   }
 
   std::string_view name() const override { return "cpu"; }

@@ -1,11 +1,10 @@
-#include <array>
+#include <algorithm>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "antichain/backends/cpu/conv_plan.h"
 #include "antichain/backends/cpu/onednn_kernels.h"
-#include "antichain/backends/cpu/onednn_primitives.h"
+#include "antichain/backends/cpu/onednn_staged_conv.h"
 #include "antichain/backends/cpu/parallel.h"
 #include "antichain/backends/cpu/partial_sums.h"
 #include "antichain/backends/cpu/thread_scratch.h"
@@ -16,212 +15,170 @@ namespace antichain::cpu {
 
 namespace {
 
-using onednn::Call;
-using onednn::ConvCall;
-using onednn::ConvLayouts;
+using onednn::StagedConv;
+using onednn::Staging;
 using Layout = dnnl::memory::desc;
 
 // What one thread works on stays in its second-level cache, in both layouts.
 constexpr std::int64_t kStepBytes = 1 << 19;
-// Each partial sum of the weight's gradient is as large as the weight.
-constexpr std::int64_t kMostPartialSums = 16;
+constexpr std::int64_t kChannelGranule = 16;  // what oneDNN keeps together
+// oneDNN fills vectors with channels; with fewer than these, products of columns are faster.
+constexpr std::int64_t kFewestInputChannels = 8;
+#ifdef ANTICHAIN_HAS_BLAS
+constexpr bool kHasColumnKernel = true;
+#else
+constexpr bool kHasColumnKernel = false;
+#endif
 
-// A copy between a packed tensor and the layout that oneDNN computes in, where they differ.
-class Staging {
- public:
-  enum class Way { in, out };
-  Staging(const Layout& packed, const Layout& best, Way way) {
-    if (packed != best) {
-      copy_ =
-          way == Way::in ? onednn::make_reorder(packed, best) : onednn::make_reorder(best, packed);
-      bytes_ = whole_cache_lines(best.get_size());
-    }
-  }
-  bool needed() const { return copy_.has_value(); }
-  std::size_t bytes() const { return bytes_; }  // that the staged tensor takes
-  std::size_t scratch_bytes() const { return copy_ ? copy_->scratch_bytes() : 0; }
-  void run(void* from, void* to, void* scratch) {
-    copy_->run(std::array<void*, 2>{from, to}, scratch);
-  }
-
- private:
-  std::optional<Call> copy_;
-  std::size_t bytes_ = 0;
-};
-
-// A convolution of some examples on packed tensors, by one thread at a time.
-class StagedConv {
- public:
-  // Takes a weight that is in oneDNN's layout already, if `own_weight`.
-  StagedConv(const ConvSizes& sizes, ConvPart part, DType dtype, bool own_weight)
-      : conv_(onednn::make_conv(sizes, part, dtype)) {
-    ConvLayouts packed = onednn::packed_layouts(sizes, part, dtype);
-    if (own_weight) {
-      packed.weight = conv_.layouts.weight;
-    }
-    const auto add = [this](const Layout& from, const Layout& best, Staging::Way way) {
-      staged_.emplace_back(from, best, way);
-      staged_bytes_ += staged_.back().bytes();
-      scratch_bytes_ = std::max(scratch_bytes_, staged_.back().scratch_bytes());
-    };
-    const ConvLayouts& best = conv_.layouts;
-    using enum Staging::Way;
-    switch (part) {
-      case ConvPart::output:
-        add(packed.x, best.x, in);
-        add(packed.weight, best.weight, in);
-        add(packed.output, best.output, out);
-        break;
-      case ConvPart::x:
-        add(packed.output, best.output, in);
-        add(packed.weight, best.weight, in);
-        add(packed.x, best.x, out);
-        break;
-      case ConvPart::weight:
-        add(packed.output, best.output, in);
-        add(packed.x, best.x, in);
-        add(packed.weight, best.weight, out);
-        break;
-    }
-    scratch_bytes_ = std::max(scratch_bytes_, conv_.call.scratch_bytes());
-  }
-
-  const Layout& weight_layout() const { return conv_.layouts.weight; }
-
-  void run(const void* first, const void* second, void* result) {
-    std::byte* place = thread_scratch(staged_bytes_ + scratch_bytes_);
-    std::byte* const scratch = place + staged_bytes_;
-    const std::array<void*, 3> given = {const_cast<void*>(first), const_cast<void*>(second),
-                                        result};
-    std::array<void*, 3> used = given;
-    for (std::size_t i = 0; i < used.size(); ++i) {
-      if (staged_[i].needed()) {
-        used[i] = place;
-        place += staged_[i].bytes();
-      }
-    }
-    for (const std::size_t i : {0, 1}) {
-      if (staged_[i].needed()) {
-        staged_[i].run(given[i], used[i], scratch);
-      }
-    }
-    conv_.call.run(used, scratch);
-    if (staged_[2].needed()) {
-      staged_[2].run(used[2], result, scratch);
-    }
-  }
-
- private:
-  ConvCall conv_;
-  std::vector<Staging> staged_;
-  std::size_t staged_bytes_ = 0, scratch_bytes_ = 0;
-};
-
-// The most examples that fit the cache, of those numbers that divide the batch: one primitive then
-// serves all steps.
-std::int64_t choose_step(const ConvSizes& sizes, DType dtype) {
+// The most examples that fit the cache, of those numbers that divide the batch (one primitive then
+// serves all steps) and leave enough steps to share out.
+std::int64_t choose_step(const ConvSizes& sizes, DType dtype, std::int64_t parts) {
   const auto bytes = static_cast<std::int64_t>(size_of(dtype));
   const std::int64_t fitting = kStepBytes / ((sizes.x_size() + sizes.output_size()) * bytes);
-  std::int64_t step = std::clamp<std::int64_t>(fitting, 1, sizes.batch);
+  std::int64_t step = std::clamp<std::int64_t>(fitting, 1, sizes.batch / parts);
   while (sizes.batch % step != 0) {
     --step;
   }
   return step;
 }
 
-// Output, or gradient of x: each thread computes some examples, a cacheful at a time.
+// Bytes from the start of a tensor.
+const void* at(const void* start, std::int64_t bytes) {
+  return static_cast<const std::byte*>(start) + bytes;
+}
+void* at(void* start, std::int64_t bytes) { return static_cast<std::byte*>(start) + bytes; }
+
+// The weight of some channels, brought into the layout that oneDNN computes in once per run.
+class WeightCopy {
+ public:
+  WeightCopy(const Layout& plain, const Layout& best)
+      : staging_(plain, best, Staging::Way::in),
+        memory_(Tensor::empty(u8, {static_cast<std::int64_t>(staging_.bytes())})) {}
+
+  // Returns where the weight is then.
+  void* make(const void* weight) {
+    void* const from = const_cast<void*>(weight);
+    if (!staging_.needed()) {
+      return from;
+    }
+    staging_.run(from, memory_.raw(), thread_scratch(staging_.scratch_bytes()));
+    return memory_.raw();
+  }
+
+ private:
+  Staging staging_;
+  Tensor memory_;
+};
+
+// Output, or gradient of x: each thread computes some channels of some examples, a cacheful at a
+// time.
 class ExampleConv {
  public:
   ExampleConv(const ConvSizes& sizes, ConvPart part, DType dtype) {
-    ConvSizes step_sizes = sizes;
-    step_sizes.batch = choose_step(sizes, dtype);
-    const Cut cut(sizes.batch / step_sizes.batch, choose_batch_parts(sizes, sizes.batch));
-    const auto step_bytes = step_sizes.batch * static_cast<std::int64_t>(size_of(dtype));
-    in_bytes_ = step_bytes * (part == ConvPart::output ? sizes.x_size() : sizes.output_size());
-    out_bytes_ = step_bytes * (part == ConvPart::output ? sizes.output_size() : sizes.x_size());
-    for (std::int64_t i = 0; i < cut.parts(); ++i) {
-      tasks_.push_back({cut.first(i), cut.first(i) + cut.length_of(i),
-                        StagedConv(step_sizes, part, dtype, true)});
-    }
-    const Layout& best = tasks_[0].conv.weight_layout();
-    const Layout packed = onednn::packed_layouts(sizes, part, dtype).weight;
-    if (packed != best) {
-      weight_copy_ = onednn::make_reorder(packed, best);
-      weight_ = Tensor::empty(u8, {static_cast<std::int64_t>(best.get_size())});
+    const ConvGrid grid = choose_conv_grid(sizes, part);
+    const std::int64_t step = choose_step(sizes, dtype, grid.batch);
+    const Cut steps(sizes.batch / step, grid.batch);
+    const Cut channels(part == ConvPart::x ? sizes.in : sizes.out, grid.channels, kChannelGranule);
+    const auto bytes = static_cast<std::int64_t>(size_of(dtype));
+    in_bytes_ = step * bytes * (part == ConvPart::output ? sizes.x_step : sizes.output_step);
+    out_bytes_ = step * bytes * (part == ConvPart::output ? sizes.output_step : sizes.x_step);
+    for (std::int64_t c = 0; c < channels.parts(); ++c) {
+      ConvSlice slice = slice_channels(sizes, part, channels.first(c), channels.length_of(c));
+      slice.sizes.batch = step;
+      for (std::int64_t i = 0; i < steps.parts(); ++i) {
+        tasks_.push_back({.first = steps.first(i),
+                          .last = steps.first(i) + steps.length_of(i),
+                          .slice = static_cast<std::size_t>(c),
+                          .result_at = slice.result_at * bytes,
+                          .conv = {slice.sizes, part, dtype, StagedConv::Weight::best}});
+      }
+      slices_.push_back({.weight_at = slice.second_at * bytes,
+                         .copy = {onednn::plain_layouts(slice.sizes, part, dtype).weight,
+                                  tasks_.back().conv.weight_layout()}});
     }
   }
 
   void run(const void* in, const void* weight, void* out) {
-    void* used_weight = const_cast<void*>(weight);
-    if (weight_copy_) {
-      const std::array<void*, 2> from_to = {used_weight, weight_.raw()};
-      weight_copy_->run(from_to, thread_scratch(weight_copy_->scratch_bytes()));
-      used_weight = weight_.raw();
-    }
+    parallel_tasks(std::ssize(slices_), [&](std::int64_t i) {
+      Slice& slice = slices_[static_cast<std::size_t>(i)];
+      slice.weight = slice.copy.make(at(weight, slice.weight_at));
+    });
     parallel_tasks(std::ssize(tasks_), [&](std::int64_t i) {
       Task& task = tasks_[static_cast<std::size_t>(i)];
       for (std::int64_t n = task.first; n < task.last; ++n) {
-        task.conv.run(static_cast<const std::byte*>(in) + n * in_bytes_, used_weight,
-                      static_cast<std::byte*>(out) + n * out_bytes_);
+        task.conv.run(at(in, n * in_bytes_), slices_[task.slice].weight,
+                      at(out, n * out_bytes_ + task.result_at));
       }
     });
   }
 
  private:
+  struct Slice {
+    std::int64_t weight_at;  // bytes
+    WeightCopy copy;
+    void* weight = nullptr;  // of this run
+  };
   struct Task {
     std::int64_t first, last;  // steps
+    std::size_t slice;
+    std::int64_t result_at;  // bytes
     StagedConv conv;
   };
+  std::vector<Slice> slices_;
   std::vector<Task> tasks_;
   std::int64_t in_bytes_, out_bytes_;  // of one step
-  std::optional<Call> weight_copy_;
-  Tensor weight_;
 };
 
-// Gradient of the weight: each thread sums over some examples; then the sums are added in order.
+// Gradient of the weight: each thread sums over some examples for some channels of the output; then
+// the sums are added in order.
 class WeightGradient {
  public:
   WeightGradient(const ConvSizes& sizes, DType dtype) : dtype_(dtype), size_(sizes.weight_size()) {
-    const Cut cut(sizes.batch, choose_batch_parts(sizes, kMostPartialSums));
+    const ConvGrid grid = choose_conv_grid(sizes, ConvPart::weight);
+    const Cut batch(sizes.batch, grid.batch), channels(sizes.out, grid.channels, kChannelGranule);
     const auto bytes = static_cast<std::int64_t>(size_of(dtype));
-    for (std::int64_t i = 0; i < cut.parts(); ++i) {
-      ConvSizes part = sizes;
-      part.batch = cut.length_of(i);
-      tasks_.push_back({cut.first(i) * sizes.output_size() * bytes,
-                        cut.first(i) * sizes.x_size() * bytes,
-                        StagedConv(part, ConvPart::weight, dtype, false)});
+    for (std::int64_t i = 0; i < batch.parts(); ++i) {
+      for (std::int64_t c = 0; c < channels.parts(); ++c) {
+        ConvSlice slice =
+            slice_channels(sizes, ConvPart::weight, channels.first(c), channels.length_of(c));
+        slice.sizes.batch = batch.length_of(i);
+        tasks_.push_back(
+            {.output_at = (batch.first(i) * sizes.output_step + slice.first_at) * bytes,
+             .x_at = batch.first(i) * sizes.x_step * bytes,
+             .sum_at = i * size_ + slice.result_at,
+             .conv = {slice.sizes, ConvPart::weight, dtype, StagedConv::Weight::plain}});
+      }
     }
-    if (needs_adding()) {
-      partial_ = Tensor::empty(f32, {std::ssize(tasks_), size_});
+    parts_ = batch.parts();
+    if (parts_ > 1 || dtype != f32) {
+      partial_ = Tensor::empty(f32, {parts_, size_});
     }
   }
 
   void run(const void* output, const void* x, void* weight) {
-    float* const sums = needs_adding() ? partial_.data<float>() : static_cast<float*>(weight);
+    float* const sums = partial_.defined() ? partial_.data<float>() : static_cast<float*>(weight);
     parallel_tasks(std::ssize(tasks_), [&](std::int64_t i) {
       Task& task = tasks_[static_cast<std::size_t>(i)];
-      task.conv.run(static_cast<const std::byte*>(output) + task.output,
-                    static_cast<const std::byte*>(x) + task.x, sums + i * size_);
+      task.conv.run(at(output, task.output_at), at(x, task.x_at), sums + task.sum_at);
     });
-    if (!needs_adding()) {
+    if (!partial_.defined()) {
       return;
     }
     if (dtype_ == f32) {
-      add_partial_sums(sums, std::ssize(tasks_), size_, static_cast<float*>(weight));
+      add_partial_sums(sums, parts_, size_, static_cast<float*>(weight));
     } else {
-      add_partial_sums(sums, std::ssize(tasks_), size_, static_cast<bfloat16*>(weight));
+      add_partial_sums(sums, parts_, size_, static_cast<bfloat16*>(weight));
     }
   }
 
  private:
   struct Task {
-    std::int64_t output, x;  // where its examples start, in bytes
+    std::int64_t output_at, x_at;  // bytes
+    std::int64_t sum_at;           // elements
     StagedConv conv;
   };
-  bool needs_adding() const { return tasks_.size() > 1 || dtype_ != f32; }
-
   DType dtype_;
-  std::int64_t size_;
+  std::int64_t size_, parts_;
   std::vector<Task> tasks_;
   Tensor partial_;
 };
@@ -240,8 +197,7 @@ ConvFunction make(const ConvSizes& sizes, ConvPart part, DType dtype) {
 bool has_brain_floats() {
   try {
     const Windows windows{{3}, {2}, {2}, {.stride = {1}, .padding = {0}, .dilation = {1}}};
-    onednn::make_conv({.batch = 1, .groups = 1, .in = 1, .out = 1, .windows = windows},
-                      ConvPart::weight, bf16);
+    onednn::make_conv(ConvSizes::packed(1, 1, 1, 1, windows), ConvPart::weight, bf16);
     return true;
   } catch (const dnnl::error&) {
     return false;
@@ -263,13 +219,24 @@ Support supports(Op op) {
                                          : Support::no("oneDNN convolves over 3 axes at most");
 }
 
+Support supports_gradient_of_x(Op op) {
+  const Dim in = op.input(1).dim(1);
+  if (kHasColumnKernel && op.attrs().get<std::int64_t>("groups") == 1 && in.is_constant() &&
+      in.constant() < kFewestInputChannels) {
+    return Support::no("oneDNN is slow at the gradient of so few channels");
+  }
+  return supports(op);
+}
+
 void add_kernel(KernelTable& kernels, const OpDef& def, ConvPart part) {
   const auto plan = [part](const KernelContext& context) {
     const DType dtype = context.in(0).dtype() == f16 ? f32 : context.in(0).dtype();
     return plan_conv(context, part, dtype,
                      [part, dtype](const ConvSizes& sizes) { return make(sizes, part, dtype); });
   };
-  kernels.add(def, {.name = "onednn convolution", .supports = supports, .plan = plan});
+  kernels.add(def, {.name = "onednn convolution",
+                    .supports = part == ConvPart::x ? supports_gradient_of_x : supports,
+                    .plan = plan});
 }
 
 }  // namespace

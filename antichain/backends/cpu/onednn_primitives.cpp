@@ -110,21 +110,27 @@ Sizes joined(Sizes first, const Shape& spatial) {
   return first;
 }
 
-// The layouts of a convolution, made by `layout(sizes, dtype)`.
-template <class F>
-ConvLayouts conv_layouts(const ConvSizes& sizes, ConvPart part, DType dtype, F&& layout) {
+// The distances between elements along each axis; empty: whatever oneDNN likes.
+struct ConvStrides {
+  Sizes x = {}, weight = {}, output = {};
+};
+
+Layout make_layout(const Sizes& sizes, DType dtype, const Sizes& strides) {
+  return strides.empty() ? Layout(sizes, to_onednn(dtype), dnnl::memory::format_tag::any)
+                         : Layout(sizes, to_onednn(dtype), strides);
+}
+
+ConvLayouts conv_layouts(const ConvSizes& sizes, ConvPart part, DType dtype,
+                         const ConvStrides& strides = {}) {
   const Windows& windows = sizes.windows;
   const Sizes weight =
       sizes.groups == 1 ? Sizes{sizes.out, sizes.in} : Sizes{sizes.groups, sizes.out, sizes.in};
-  return {.x = layout(joined({sizes.batch, sizes.groups * sizes.in}, windows.input), dtype),
-          .weight = layout(joined(weight, windows.window), part == ConvPart::weight ? f32 : dtype),
-          .output = layout(joined({sizes.batch, sizes.groups * sizes.out}, windows.output), dtype)};
-}
-
-ConvLayouts free_layouts(const ConvSizes& sizes, ConvPart part, DType dtype) {
-  return conv_layouts(sizes, part, dtype, [](const Sizes& dims, DType type) {
-    return Layout(dims, to_onednn(type), dnnl::memory::format_tag::any);
-  });
+  return {.x = make_layout(joined({sizes.batch, sizes.groups * sizes.in}, windows.input), dtype,
+                           strides.x),
+          .weight = make_layout(joined(weight, windows.window),
+                                part == ConvPart::weight ? f32 : dtype, strides.weight),
+          .output = make_layout(joined({sizes.batch, sizes.groups * sizes.out}, windows.output),
+                                dtype, strides.output)};
 }
 
 }  // namespace
@@ -171,23 +177,32 @@ Call make_matmul(const ProductSizes& sizes) {
           {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, out}}};
 }
 
-ConvLayouts packed_layouts(const ConvSizes& sizes, ConvPart part, DType dtype) {
-  return conv_layouts(sizes, part, dtype, [](const Sizes& dims, DType type) {
-    return Layout(dims, to_onednn(type), contiguous_strides(dims));
-  });
+ConvLayouts plain_layouts(const ConvSizes& sizes, ConvPart part, DType dtype) {
+  const Windows& windows = sizes.windows;
+  const auto steps = [](const Sizes& outer, const Shape& spatial) {
+    return joined(outer, contiguous_strides(spatial));
+  };
+  const std::int64_t window = numel(windows.window), step = sizes.weight_step;
+  return conv_layouts(
+      sizes, part, dtype,
+      {.x = steps({sizes.x_step, numel(windows.input)}, windows.input),
+       .weight =
+           steps(sizes.groups == 1 ? Sizes{step, window} : Sizes{sizes.out * step, step, window},
+                 windows.window),
+       .output = steps({sizes.output_step, numel(windows.output)}, windows.output)});
 }
 
 ConvCall make_conv(const ConvSizes& sizes, ConvPart part, DType dtype) {
   const OneThread one_thread;
   const Steps steps = to_onednn(sizes.windows.steps);
-  const auto forward = forward_primitive(free_layouts(sizes, ConvPart::output, dtype), steps);
+  const auto forward = forward_primitive(conv_layouts(sizes, ConvPart::output, dtype), steps);
   if (part == ConvPart::output) {
     const ConvLayouts at{forward.src_desc(), forward.weights_desc(), forward.dst_desc()};
     return {at,
             Call(Forward(forward), forward.scratchpad_desc(),
                  {{DNNL_ARG_SRC, at.x}, {DNNL_ARG_WEIGHTS, at.weight}, {DNNL_ARG_DST, at.output}})};
   }
-  const ConvLayouts free = free_layouts(sizes, part, dtype);
+  const ConvLayouts free = conv_layouts(sizes, part, dtype);
   if (part == ConvPart::x) {
     const auto primitive =
         backward_primitive<BackwardData>(free.x, free.weight, free.output, steps, forward);

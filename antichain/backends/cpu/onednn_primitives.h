@@ -56,9 +56,9 @@ Call make_matmul(const ProductSizes& sizes);
 struct ConvLayouts {
   dnnl::memory::desc x, weight, output;
 };
-/// Returns the layouts of packed tensors, channels first. A gradient of the weight is f32: it is a
-/// sum over the batch, which is not finished when one part of the batch is.
-ConvLayouts packed_layouts(const ConvSizes& sizes, ConvPart part, DType dtype);
+/// Returns the layouts of the op's own tensors, channels first. A gradient of the weight is f32: it
+/// is a sum over the batch, which is not finished when one part of the batch is.
+ConvLayouts plain_layouts(const ConvSizes& sizes, ConvPart part, DType dtype);
 
 /// A convolution or gradient, in the layouts in which oneDNN computes it best.
 struct ConvCall {
