@@ -12,31 +12,21 @@ void StateStore::set(std::string_view name, const Tensor& value) {
   values_.insert_or_assign(std::string(name), value.contiguous());
 }
 
-Tensor StateStore::memory_for_update(std::string_view name) {
-  const Tensor& value = get(name);
-  if (sole_owner(value.buffer())) {
-    return value;
-  }
-  const auto kept = replaced_.find(name);
-  if (kept != replaced_.end() && sole_owner(kept->second.buffer()) &&
-      kept->second.dtype() == value.dtype() && kept->second.shape() == value.shape()) {
-    return kept->second;
-  }
-  return Tensor::empty(value.dtype(), value.shape());
+Tensor& StateStore::find(std::string_view name) {
+  const auto found = values_.find(name);
+  require(found != values_.end(), "there is no state called '{}'", name);
+  return found->second;
 }
 
-const Tensor& StateStore::replace(std::string_view name, const Tensor& next) {
-  Tensor& value = values_.find(name)->second;
-  if (value.buffer() != next.buffer()) {
-    const auto kept = replaced_.find(name);
-    if (kept == replaced_.end()) {
-      replaced_.emplace(name, value);
-    } else {
-      kept->second = value;
-    }
-    value = next;
+Tensor& StateStore::spare_for(std::string_view name, const Tensor& value) {
+  const auto kept = spares_.find(name);
+  Tensor& spare = kept != spares_.end() ? kept->second : spares_[std::string(name)];
+  const bool usable = spare.defined() && sole_owner(spare.buffer()) &&
+                      spare.dtype() == value.dtype() && spare.shape() == value.shape();
+  if (!usable) {
+    spare = Tensor::empty(value.dtype(), value.shape());
   }
-  return value;
+  return spare;
 }
 
 }  // namespace antichain

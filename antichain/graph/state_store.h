@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "antichain/tensor/tensor.h"
 
@@ -23,18 +24,24 @@ class StateStore {
   /// this. Returns the new value.
   template <class F>
   const Tensor& update(std::string_view name, F&& compute) {
-    const Tensor next = memory_for_update(name);
-    compute(get(name), next);
-    return replace(name, next);
+    Tensor& value = find(name);
+    if (sole_owner(value.buffer())) {
+      compute(std::as_const(value), value);
+    } else {
+      Tensor& next = spare_for(name, value);
+      compute(std::as_const(value), next);
+      std::swap(value, next);
+    }
+    return value;
   }
   const std::map<std::string, Tensor, std::less<>>& all() const { return values_; }
 
  private:
-  Tensor memory_for_update(std::string_view name);
-  const Tensor& replace(std::string_view name, const Tensor& next);
+  Tensor& find(std::string_view name);
+  Tensor& spare_for(std::string_view name, const Tensor& value);
 
   std::map<std::string, Tensor, std::less<>> values_;
-  std::map<std::string, Tensor, std::less<>> replaced_;  // the memory of the values before these
+  std::map<std::string, Tensor, std::less<>> spares_;  // what earlier updates have replaced
 };
 
 }  // namespace antichain

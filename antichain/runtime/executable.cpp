@@ -165,7 +165,9 @@ void Executable::run_into(Results& results, const Feeds& feeds,
   }
   entry.frame->run(arguments, frames->targets);
   for (Tensor& result : results.tensors_) {
-    result = backend_->to_host(result);
+    if (result.device() != Device{}) {
+      result = backend_->to_host(result);
+    }
     if (!sole_owner(result.buffer())) {
       result = result.clone();
     }

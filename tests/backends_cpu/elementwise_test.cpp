@@ -57,11 +57,24 @@ std::vector<Kernel> usable_kernels(const OpDef& def) {
   return usable;
 }
 
-Tensor run(const Kernel& kernel, std::vector<Tensor> inputs, const Tensor& out) {
-  std::vector<Tensor> outputs = {out};
-  const Attrs attrs;
-  KernelContext context{.inputs = inputs, .outputs = outputs, .attrs = &attrs};
-  kernel.plan(context)(context);
+// Calls f with the context that a kernel sees.
+template <class F>
+void with_context(std::span<const Tensor> inputs, Tensor& out, const Attrs& attrs, F&& f) {
+  std::vector<const Tensor*> pointers;
+  for (const Tensor& input : inputs) {
+    pointers.push_back(&input);
+  }
+  Tensor* const outputs[] = {&out};
+  KernelContext context;
+  context.inputs = pointers;
+  context.outputs = outputs;
+  context.attrs = &attrs;
+  f(context);
+}
+
+Tensor run(const Kernel& kernel, const std::vector<Tensor>& inputs, Tensor out,
+           const Attrs& attrs = {}) {
+  with_context(inputs, out, attrs, [&](KernelContext& context) { kernel.plan(context)(context); });
   return out;
 }
 
@@ -69,11 +82,9 @@ Tensor reference(const OpDef& def, std::vector<Tensor> inputs, DType dtype, cons
   for (Tensor& input : inputs) {
     input = input.contiguous();
   }
-  std::vector<Tensor> outputs = {Tensor::empty(dtype, shape)};
-  const Attrs attrs;
-  KernelContext context{.inputs = inputs, .outputs = outputs, .attrs = &attrs};
-  def.reference(context);
-  return outputs[0];
+  Tensor out = Tensor::empty(dtype, shape);
+  with_context(inputs, out, {}, def.reference);
+  return out;
 }
 
 void expect_like_reference(const std::string& op, const std::vector<Tensor>& inputs, DType dtype,
@@ -221,11 +232,7 @@ TEST(Elementwise, AnElementDoesNotDependOnItsPosition) {
 }
 
 Tensor run_cast(const Kernel& kernel, const Tensor& input, DType to) {
-  std::vector<Tensor> inputs = {input}, outputs = {Tensor::empty(to, input.shape())};
-  const Attrs attrs({{"dtype", to}});
-  KernelContext context{.inputs = inputs, .outputs = outputs, .attrs = &attrs};
-  kernel.plan(context)(context);
-  return outputs[0];
+  return run(kernel, {input}, Tensor::empty(to, input.shape()), Attrs({{"dtype", to}}));
 }
 
 TEST(Elementwise, CastsAsTensorsDo) {
