@@ -89,6 +89,9 @@ inline void narrow(const float* in, bfloat16* out, std::int64_t count) {
   }
 }
 
+inline void narrow(const float* in, float* out, std::int64_t count) { widen(in, out, count); }
+inline void narrow(const double* in, double* out, std::int64_t count) { widen(in, out, count); }
+
 // What tiles of such elements hold.
 template <class S>
 using Wide = std::conditional_t<std::is_same_v<S, double>, double, float>;
