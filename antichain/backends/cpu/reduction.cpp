@@ -92,7 +92,7 @@ Reduction::Reduction(const Shape& shape, const std::vector<bool>& reduced,
         std::clamp(outputs_ * count_ / kEnoughBlocks, kChunkElements, kMaxChunkElements);
     chunk_ = std::max<std::int64_t>(1, elements / block_);
     chunks_ = pieces(count_, chunk_);
-    partial_.resize(static_cast<std::size_t>(chunks_ * outputs_));
+    partial_.resize(static_cast<std::size_t>(chunks_ * outputs_) * sizeof(double));
     shifts_.resize(static_cast<std::size_t>(outputs_));
   }
 }

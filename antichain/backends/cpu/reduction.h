@@ -123,7 +123,7 @@ class Reduction {
   std::int64_t chunk_ = 1, chunks_ = 1;  // in positions along line_ and reduced_
   std::int64_t repeats_ = 1;             // how many rows of few columns are taken as one
   std::vector<double> shifts_;           // of all outputs, when there are chunks
-  std::vector<std::int64_t> partial_;    // totals of chunks, double or int64
+  std::vector<std::byte> partial_;       // totals of chunks, double or int64
 };
 
 }  // namespace antichain::cpu

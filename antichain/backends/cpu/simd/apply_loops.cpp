@@ -90,27 +90,31 @@ struct ByRowThenColumn {
   }
 };
 
-// Exponentials by column in columns of tiles, whose numbers are rounded once for all rows.
+// Exponentials by column, a few rows at a time, for which the numbers are rounded once.
 template <class S>
 [[gnu::flatten]] void exponential_by_column(const void* data, void* result, std::int64_t rows,
                                             std::int64_t stride, std::int64_t count,
                                             const ApplyNumbers& numbers, const double*,
                                             const double*) {
+  constexpr std::int64_t kRows = 8;
   const S* x = static_cast<const S*>(data);
   S* out = static_cast<S*>(result);
   Wide<S> a[kTile], b[kTile], tile[kTile];
-  for (std::int64_t first = 0; first < count; first += kTile) {
-    const std::int64_t size = count - first < kTile ? count - first : kTile;
-    for (std::int64_t i = 0; i < size; ++i) {
-      a[i] = static_cast<Wide<S>>(numbers.a[first + i]);
-      b[i] = static_cast<Wide<S>>(numbers.b[first + i]);
-    }
-    for (std::int64_t row = 0; row < rows; ++row) {
-      widen(x + row * stride + first, tile, size);
+  for (std::int64_t begin = 0; begin < rows; begin += kRows) {
+    const std::int64_t end = rows - begin < kRows ? rows : begin + kRows;
+    for (std::int64_t first = 0; first < count; first += kTile) {
+      const std::int64_t size = count - first < kTile ? count - first : kTile;
       for (std::int64_t i = 0; i < size; ++i) {
-        tile[i] = exponential(tile[i] - a[i]) * b[i];
+        a[i] = static_cast<Wide<S>>(numbers.a[first + i]);
+        b[i] = static_cast<Wide<S>>(numbers.b[first + i]);
       }
-      narrow(tile, out + row * stride + first, size);
+      for (std::int64_t row = begin; row < end; ++row) {
+        widen(x + row * stride + first, tile, size);
+        for (std::int64_t i = 0; i < size; ++i) {
+          tile[i] = exponential(tile[i] - a[i]) * b[i];
+        }
+        narrow(tile, out + row * stride + first, size);
+      }
     }
   }
 }

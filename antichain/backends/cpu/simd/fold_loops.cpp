@@ -303,15 +303,16 @@ void columns_of(const void* data, std::int64_t rows, std::int64_t stride, std::i
     // Without shifts any numbers do: the fold ignores them.
     const double* given = shifts ? shifts : totals;
     if constexpr (kInTiles<F, S>) {
+      // A few rows at a time, from left to right: that is how memory is read ahead.
       constexpr int kRows = 8;
       Wide<S> tile[kRows * kTile], narrow[kTile];
-      for (std::int64_t first = 0; first < count; first += kTile) {
-        const std::int64_t size = count - first < kTile ? count - first : kTile;
-        for (std::int64_t i = 0; i < size; ++i) {
-          narrow[i] = static_cast<Wide<S>>(given[first + i]);
-        }
-        for (std::int64_t row = 0; row < rows; row += kRows) {
-          const std::int64_t some = rows - row < kRows ? rows - row : kRows;
+      for (std::int64_t row = 0; row < rows; row += kRows) {
+        const std::int64_t some = rows - row < kRows ? rows - row : kRows;
+        for (std::int64_t first = 0; first < count; first += kTile) {
+          const std::int64_t size = count - first < kTile ? count - first : kTile;
+          for (std::int64_t i = 0; i < size; ++i) {
+            narrow[i] = static_cast<Wide<S>>(given[first + i]);
+          }
           for (std::int64_t k = 0; k < some; ++k) {
             Wide<S>* wide = tile + k * kTile;
             widen(x + (row + k) * stride + first, wide, size);
