@@ -112,7 +112,8 @@ constexpr CastRow kCasts[kNumDTypes] = {
 
 template <class S>
 [[gnu::flatten, gnu::noinline]] void select(const void* const* in, void* out, std::int64_t count) {
-  const bool* const condition = static_cast<const bool*>(in[0]);
+  // As bytes: GCC 12 does not vectorise a condition that is loaded as bool.
+  const auto* const condition = static_cast<const unsigned char*>(in[0]);
   const S* const yes = static_cast<const S*>(in[1]);
   const S* const no = static_cast<const S*>(in[2]);
   S* const to = static_cast<S*>(out);
@@ -120,9 +121,9 @@ template <class S>
   for (std::int64_t i = 0; i < count; ++i) {
     const S a = yes[i], b = no[i];
     if constexpr (std::is_arithmetic_v<S>) {
-      to[i] = condition[i] ? a : b;
+      to[i] = condition[i] != 0 ? a : b;
     } else {
-      to[i].bits = condition[i] ? a.bits : b.bits;
+      to[i].bits = condition[i] != 0 ? a.bits : b.bits;
     }
   }
 }

@@ -1,5 +1,11 @@
 #include "antichain/backends/cpu/simd/level.h"
 
+#include <string>
+
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
+
 namespace antichain::cpu {
 
 std::string_view name(SimdLevel level) {
@@ -13,14 +19,21 @@ std::string_view name(SimdLevel level) {
 
 namespace {
 
+#ifdef __x86_64__
+// clang 14 does not know this one by name.
+bool has_f16c() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
+
 bool has_instructions(SimdLevel level) {
   if (level == SimdLevel::baseline) {
     return true;
   }
 #ifdef __x86_64__
   // These also ask the operating system whether it saves the wide registers.
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                    __builtin_cpu_supports("f16c");
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
   if (level == SimdLevel::avx2) {
     return avx2;
   }
