@@ -35,7 +35,7 @@ void mlp_step(benchmark::State& state) {
   Session session;
   Graph graph = session.graph();
   const Var x = graph.input("x", f32, {kBatch, 784}), label = graph.input("label", i64, {kBatch});
-  const Var loss = mean(cross_entropy(nn::mlp(x, {784, 512, 512, 10}), label));
+  const Var loss = mean(cross_entropy(nn::mlp(x, {512, 512, 10}), label));
   const Executable step = session.compile({loss}, {.updates = optim::sgd(loss, {.lr = 0.01})});
   run_steps(state, step, {{"x", numbers(f32, {kBatch, 784})}, {"label", labels(kBatch, 10)}});
 }

@@ -15,7 +15,7 @@ bool fits(const std::vector<Shape>& shapes, std::span<const Tensor* const> argum
 }  // namespace
 
 const FrameCache::Entry& FrameCache::find(std::span<const Tensor* const> given,
-                                          const std::function<void(RunState&)>& prepare) {
+                                          FunctionRef<void(RunState&)> prepare) {
   const auto known = std::find_if(entries_.begin(), entries_.end(),
                                   [&](const Entry& entry) { return fits(entry.shapes, given); });
   if (known != entries_.end()) {

@@ -2,13 +2,13 @@
 // Every run that happens at the same time has a cache of its own, borrowed from a pool.
 #pragma once
 
-#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <vector>
 
+#include "antichain/base/function_ref.h"
 #include "antichain/runtime/frame.h"
 
 namespace antichain {
@@ -28,7 +28,7 @@ class FrameCache {
   /// Returns the frame for arguments of these shapes. Makes one if there is none, for the state
   /// that `prepare` has filled, and forgets the one that was not used for longest.
   const Entry& find(std::span<const Tensor* const> arguments,
-                    const std::function<void(RunState&)>& prepare);
+                    FunctionRef<void(RunState&)> prepare);
   std::size_t memory_bytes() const { return memory_ ? memory_->bytes() : 0; }
 
   // Lists of the executable, kept here so that a run need not allocate them.

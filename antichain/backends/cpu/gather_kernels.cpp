@@ -77,32 +77,49 @@ KernelFunction plan_embedding(const KernelContext& context) {
   return plan_gather_along(context, 0);
 }
 
+template <class T>
+constexpr std::int64_t size_of_element(const T*) {
+  return static_cast<std::int64_t>(sizeof(T));
+}
+
+// By value: the compiler cannot know that writing elements changes none of the sizes.
+template <class T, class Index>
+void take_rows(const T* x, AxisSplit value, AxisSplit picked, const Index* indices,
+               std::int64_t first, std::int64_t last, T* out) {
+  for (std::int64_t row = first; row < last;) {
+    // The rest of the positions of one outer position.
+    const std::int64_t outer = row / picked.size;
+    const std::int64_t end = std::min(last, (outer + 1) * picked.size);
+    const T* from = x + outer * value.size * value.inner;
+    if (value.inner == 1) {
+      for (; row < end; ++row) {
+        out[row] = from[indices[row]];
+      }
+    }
+    for (; row < end; ++row) {
+      for (std::int64_t i = 0; i < value.inner; ++i) {
+        const std::int64_t at = row * value.inner + i;
+        out[at] = from[indices[at] * value.inner + i];
+      }
+    }
+  }
+}
+
 KernelFunction plan_take_along(const KernelContext& context) {
   const int axis = context.axis("axis", context.in(0).rank());
   const AxisSplit value(context.in(0).shape(), axis), picked(context.in(1).shape(), axis);
-  const std::size_t bytes = size_of(context.out().dtype());
   return [=](KernelContext& run) {
     check_indices(run, 1, value.size);
-    auto* out = static_cast<std::byte*>(run.out().raw());
-    const auto* x = static_cast<const std::byte*>(run.in(0).raw());
-    const auto element = static_cast<std::int64_t>(bytes);
     visit_indices(run.in(1), [&](const auto* indices) {
-      visit_row(bytes, [&](auto copy) {
+      visit_dtype(run.out().dtype(), [&](auto zero) {
+        using T = decltype(zero);
+        T* out = run.out().data<T>();
+        const T* x = run.in(0).data<T>();
         // A row is the elements of one position along the axis.
-        parallel_ranges(picked.outer * picked.size, rows_per_task(picked.inner * element),
-                        [&](std::int64_t first, std::int64_t last) {
-                          std::int64_t outer = first / picked.size, k = first % picked.size;
-                          for (std::int64_t row = first; row < last; ++row) {
-                            for (std::int64_t i = 0; i < picked.inner; ++i) {
-                              const std::int64_t at = row * picked.inner + i;
-                              const std::int64_t found = outer * value.size + indices[at];
-                              copy(out + at * element, x + (found * value.inner + i) * element);
-                            }
-                            if (++k == picked.size) {
-                              k = 0;
-                              ++outer;
-                            }
-                          }
+        parallel_ranges(picked.outer * picked.size,
+                        rows_per_task(picked.inner * size_of_element(x)),
+                        [=](std::int64_t first, std::int64_t last) {
+                          take_rows(x, value, picked, indices, first, last, out);
                         });
       });
     });

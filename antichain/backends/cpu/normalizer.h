@@ -28,7 +28,7 @@ class Normalizer {
   /// by row.
   template <class Numbers>
   void run(const void* x, void* out, const FoldStage& first,
-           const std::function<double(double)>& shift, const FoldStage& second,
+           FunctionRef<double(double)> shift, const FoldStage& second,
            const Numbers& numbers, const ChangeLoops& loops, const double* scale = nullptr,
            const double* bias = nullptr);
   /// Changes every element by numbers of all outputs.
@@ -47,7 +47,7 @@ class Normalizer {
 
 template <class Numbers>
 void Normalizer::run(const void* x, void* out, const FoldStage& first,
-                     const std::function<double(double)>& shift, const FoldStage& second,
+                     FunctionRef<double(double)> shift, const FoldStage& second,
                      const Numbers& numbers, const ChangeLoops& loops, const double* scale,
                      const double* bias) {
   const std::int64_t outputs = reduction_.outputs();

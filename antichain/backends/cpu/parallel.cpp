@@ -25,22 +25,21 @@ namespace antichain::cpu {
 
 #ifdef _OPENMP
 
-void run_parallel(std::int64_t count, void (*call)(void* context, std::int64_t n), void* context) {
+void parallel_tasks(std::int64_t count, FunctionRef<void(std::int64_t n)> task) {
   if (count <= 1 || omp_get_max_threads() == 1 || omp_in_parallel()) {
     for (std::int64_t n = 0; n < count; ++n) {
-      call(context, n);
+      task(n);
     }
     return;
   }
   struct Shared {
     std::int64_t count;
-    void (*call)(void* context, std::int64_t n);
-    void* context;
+    FunctionRef<void(std::int64_t n)> task;
     std::mutex mutex;
     std::exception_ptr error = nullptr;
     std::int64_t error_at = std::numeric_limits<std::int64_t>::max();
     char forked = 0, joined = 0;  // addresses that stand for the two points where threads meet
-  } shared{.count = count, .call = call, .context = context};
+  } shared{.count = count, .task = task};
   Shared* const all = &shared;
   ANTICHAIN_TSAN_RELEASE(&shared.forked);
 #pragma omp parallel firstprivate(all) default(none)
@@ -52,7 +51,7 @@ void run_parallel(std::int64_t count, void (*call)(void* context, std::int64_t n
     const std::int64_t last = all->count * (thread + 1) / threads;
     for (std::int64_t n = first; n < last; ++n) {
       try {
-        all->call(all->context, n);
+        all->task(n);
       } catch (...) {
         const std::lock_guard<std::mutex> lock(all->mutex);
         if (n < all->error_at) {
@@ -78,9 +77,9 @@ void set_num_threads(int threads) {
 
 #else
 
-void run_parallel(std::int64_t count, void (*call)(void* context, std::int64_t n), void* context) {
+void parallel_tasks(std::int64_t count, FunctionRef<void(std::int64_t n)> task) {
   for (std::int64_t n = 0; n < count; ++n) {
-    call(context, n);
+    task(n);
   }
 }
 

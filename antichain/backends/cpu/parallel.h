@@ -7,22 +7,14 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <type_traits>
+
+#include "antichain/base/function_ref.h"
 
 namespace antichain::cpu {
 
-/// Calls `call(context, n)` for every n in [0, count), several at once, each once. What a call
-/// throws reaches the caller after all have ended: that of the smallest n.
-void run_parallel(std::int64_t count, void (*call)(void* context, std::int64_t n), void* context);
-
-/// Calls f(n) for every n in [0, count), several at once.
-template <class F>
-void parallel_tasks(std::int64_t count, F&& f) {
-  using Function = std::remove_reference_t<F>;
-  run_parallel(
-      count, [](void* context, std::int64_t n) { (*static_cast<Function*>(context))(n); },
-      const_cast<void*>(static_cast<const void*>(&f)));
-}
+/// Calls task(n) for every n in [0, count), several at once, each once. What a task throws reaches
+/// the caller after all have ended: that of the smallest n.
+void parallel_tasks(std::int64_t count, FunctionRef<void(std::int64_t n)> task);
 
 /// Calls f(first, last) for consecutive ranges of `grain` elements (the last one may be shorter)
 /// that cover [0, count), several at once.

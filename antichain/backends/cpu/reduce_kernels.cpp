@@ -34,16 +34,17 @@ std::vector<bool> repeated_axes(const KernelContext& context) {
 
 // Writes totals, after `change`, to a packed output.
 template <class Total, class Change>
-Finish<Total> write_to(const Tensor& out, Change change) {
-  return visit_dtype(out.dtype(), [&](auto zero) -> Finish<Total> {
-    using T = decltype(zero);
-    T* target = static_cast<T*>(out.raw());
-    return [=](std::int64_t first, std::int64_t count, const Total* totals, const double* shifts) {
+auto write_to(const Tensor& out, Change change) {
+  return [&out, change](std::int64_t first, std::int64_t count, const Total* totals,
+                        const double* shifts) {
+    visit_dtype(out.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      T* target = out.data<T>() + first;
       for (std::int64_t i = 0; i < count; ++i) {
-        target[first + i] = convert<T>(change(totals[i], shifts ? shifts[i] : 0));
+        target[i] = convert<T>(change(totals[i], shifts ? shifts[i] : 0));
       }
-    };
-  });
+    });
+  };
 }
 
 std::shared_ptr<Reduction> plan(const KernelContext& context, const std::vector<bool>& reduced) {
@@ -63,13 +64,13 @@ auto fold_once(const FoldLevel& level, Fold fold, Axes axes, double (*finish)(do
                           "{}: there is no element to choose from", run.where);
       if (is_float(dtype)) {
         const auto count = static_cast<double>(reduction->count());
-        reduction->run(run.in(0).raw(), stage,
-                       write_to<double>(
-                           run.out(), [=](double total, double) { return finish(total, count); }));
+        const auto write = write_to<double>(
+            run.out(), [=](double total, double) { return finish(total, count); });
+        reduction->run(run.in(0).raw(), stage, Finish<double>(write));
       } else {
-        reduction->run(
-            run.in(0).raw(), stage,
-            write_to<std::int64_t>(run.out(), [](std::int64_t total, double) { return total; }));
+        const auto write = write_to<std::int64_t>(
+            run.out(), [](std::int64_t total, double) { return total; });
+        reduction->run(run.in(0).raw(), stage, Finish<std::int64_t>(write));
       }
     };
   };

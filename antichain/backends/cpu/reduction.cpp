@@ -92,7 +92,7 @@ Reduction::Reduction(const Shape& shape, const std::vector<bool>& reduced,
         std::clamp(outputs_ * count_ / kEnoughBlocks, kChunkElements, kMaxChunkElements);
     chunk_ = std::max<std::int64_t>(1, elements / block_);
     chunks_ = pieces(count_, chunk_);
-    partial_.resize(static_cast<std::size_t>(chunks_ * outputs_));
+    partial_.resize(static_cast<std::size_t>(chunks_ * outputs_) * sizeof(double));
     shifts_.resize(static_cast<std::size_t>(outputs_));
   }
 }
@@ -154,7 +154,7 @@ void Reduction::fold_chunk(const std::byte* x, const Block& block, std::int64_t 
 
 template <class Total>
 void Reduction::fold_all_chunks(const std::byte* x, const FoldStage& stage, const double* shifts,
-                                const Finish<Total>& finish) {
+                                Finish<Total> finish) {
   auto* partial = reinterpret_cast<Total*>(partial_.data());
   parallel_tasks(blocks_ * chunks_, [&](std::int64_t task) {
     const Block block = block_at(task / chunks_);
@@ -178,7 +178,7 @@ void Reduction::fold_all_chunks(const std::byte* x, const FoldStage& stage, cons
 }
 
 template <class Total>
-void Reduction::run(const void* x, const FoldStage& stage, const Finish<Total>& finish) {
+void Reduction::run(const void* x, const FoldStage& stage, Finish<Total> finish) {
   const auto* data = static_cast<const std::byte*>(x);
   if (chunks_ > 1) {
     fold_all_chunks(data, stage, nullptr, finish);
@@ -194,19 +194,19 @@ void Reduction::run(const void* x, const FoldStage& stage, const Finish<Total>& 
   });
 }
 
-template void Reduction::run(const void*, const FoldStage&, const Finish<double>&);
-template void Reduction::run(const void*, const FoldStage&, const Finish<std::int64_t>&);
+template void Reduction::run(const void*, const FoldStage&, Finish<double>);
+template void Reduction::run(const void*, const FoldStage&, Finish<std::int64_t>);
 
 void Reduction::run_twice(const void* x, const FoldStage& first_stage,
-                          const std::function<double(double)>& shift, const FoldStage& second_stage,
-                          const Finish<double>& finish) {
+                          FunctionRef<double(double)> shift, const FoldStage& second_stage,
+                          Finish<double> finish) {
   const auto* data = static_cast<const std::byte*>(x);
   if (chunks_ > 1) {
-    const Finish<double> keep = [&](std::int64_t first, std::int64_t count, const double* totals,
+    const auto keep = [&](std::int64_t first, std::int64_t count, const double* totals,
                                     const double*) {
       std::transform(totals, totals + count, shifts_.data() + first, shift);
     };
-    fold_all_chunks(data, first_stage, nullptr, keep);
+    fold_all_chunks<double>(data, first_stage, nullptr, keep);
     fold_all_chunks(data, second_stage, shifts_.data(), finish);
     return;
   }

@@ -8,11 +8,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
 #include <vector>
 
 #include "antichain/backends/cpu/parallel.h"
 #include "antichain/backends/cpu/simd/fold_loops.h"
+#include "antichain/base/function_ref.h"
 #include "antichain/tensor/shape.h"
 
 namespace antichain::cpu {
@@ -26,7 +26,7 @@ struct FoldStage {
 
 /// Takes the final totals of `count` consecutive outputs from `first` on, and their shifts.
 template <class Total>
-using Finish = std::function<void(std::int64_t first, std::int64_t count, const Total* totals,
+using Finish = FunctionRef<void(std::int64_t first, std::int64_t count, const Total* totals,
                                   const double* shifts)>;
 
 /// A part of a value: rows of packed elements. By rows, row i belongs to output first_output + i;
@@ -73,10 +73,10 @@ class Reduction {
   /// Folds into totals that begin with the neutral element. Total is double for floats and int64
   /// for integers. Not to be called by two threads at once: it owns scratch memory.
   template <class Total>
-  void run(const void* x, const FoldStage& stage, const Finish<Total>& finish);
+  void run(const void* x, const FoldStage& stage, Finish<Total> finish);
   /// Folds twice.
-  void run_twice(const void* x, const FoldStage& first, const std::function<double(double)>& shift,
-                 const FoldStage& second, const Finish<double>& finish);
+  void run_twice(const void* x, const FoldStage& first, FunctionRef<double(double)> shift,
+                 const FoldStage& second, Finish<double> finish);
 
  private:
   struct Axis {
@@ -111,7 +111,7 @@ class Reduction {
                   const FoldStage& stage, const double* shifts, Total* totals) const;
   template <class Total>
   void fold_all_chunks(const std::byte* x, const FoldStage& stage, const double* shifts,
-                       const Finish<Total>& finish);
+                       Finish<Total> finish);
 
   std::int64_t outputs_ = 1, count_ = 1, element_bytes_ = 1;
   bool by_columns_ = false;
@@ -123,7 +123,7 @@ class Reduction {
   std::int64_t chunk_ = 1, chunks_ = 1;  // in positions along line_ and reduced_
   std::int64_t repeats_ = 1;             // how many rows of few columns are taken as one
   std::vector<double> shifts_;           // of all outputs, when there are chunks
-  std::vector<std::int64_t> partial_;    // totals of chunks, double or int64
+  std::vector<std::byte> partial_;       // totals of chunks, double or int64
 };
 
 }  // namespace antichain::cpu

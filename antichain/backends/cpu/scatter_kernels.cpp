@@ -105,6 +105,38 @@ KernelFunction plan_embedding_bag(const KernelContext& context) {
   };
 }
 
+// Adds to columns [first, last) of one outer position. Sizes by value: the compiler cannot know
+// that writing elements changes none of them.
+template <class T, class C, class Index>
+void add_lines(const T* x, const T* updates, const Index* indices, AxisSplit value,
+               AxisSplit picked, std::int64_t first, std::int64_t last, C* sums, T* out) {
+  for (std::int64_t n = 0; n < value.size; ++n) {
+    for (std::int64_t i = n * value.inner + first; i < n * value.inner + last; ++i) {
+      sums[i] = convert<C>(x[i]);
+    }
+  }
+  if (value.inner == 1) {
+    for (std::int64_t k = 0; k < picked.size; ++k) {
+      sums[indices[k]] += convert<C>(updates[k]);
+    }
+    for (std::int64_t n = 0; n < value.size; ++n) {
+      out[n] = convert<T>(sums[n]);
+    }
+    return;
+  }
+  for (std::int64_t k = 0; k < picked.size; ++k) {
+    for (std::int64_t i = first; i < last; ++i) {
+      const std::int64_t at = k * picked.inner + i;
+      sums[indices[at] * value.inner + i] += convert<C>(updates[at]);
+    }
+  }
+  for (std::int64_t n = 0; n < value.size; ++n) {
+    for (std::int64_t i = n * value.inner + first; i < n * value.inner + last; ++i) {
+      out[i] = convert<T>(sums[i]);
+    }
+  }
+}
+
 // One index per element: lines along the axis are independent of each other.
 KernelFunction plan_scatter_add_along(const KernelContext& context) {
   const int axis = context.axis("axis", context.in(0).rank());
@@ -134,24 +166,8 @@ KernelFunction plan_scatter_add_along(const KernelContext& context) {
             const std::int64_t last = std::min(value.inner, first + columns);
             const std::int64_t to = outer * value.size * value.inner;
             const std::int64_t from = outer * picked.size * picked.inner;
-            for (std::int64_t n = 0; n < value.size; ++n) {
-              for (std::int64_t i = to + n * value.inner + first; i < to + n * value.inner + last;
-                   ++i) {
-                all[i] = convert<C>(x[i]);
-              }
-            }
-            for (std::int64_t k = 0; k < picked.size; ++k) {
-              for (std::int64_t i = first; i < last; ++i) {
-                const std::int64_t at = from + k * picked.inner + i;
-                all[to + indices[at] * value.inner + i] += convert<C>(updates[at]);
-              }
-            }
-            for (std::int64_t n = 0; n < value.size; ++n) {
-              for (std::int64_t i = to + n * value.inner + first; i < to + n * value.inner + last;
-                   ++i) {
-                out[i] = convert<T>(all[i]);
-              }
-            }
+            add_lines(x + to, updates + from, indices + from, value, picked, first, last, all + to,
+                      out + to);
           }
         });
       });

@@ -16,7 +16,7 @@ inline constexpr std::int64_t kCacheLine = 64;  // bytes, of all processors that
 template <class T>
 struct SquareTranspose {
   static constexpr std::size_t kLanes = 16 / sizeof(T);
-  typedef T Vector __attribute__((vector_size(16)));
+  using Vector [[gnu::vector_size(16)]] = T;
 
   // Alternates the elements of halves of a and b: the lower halves, or the upper ones.
   template <std::size_t kFirst, std::size_t... kLane>

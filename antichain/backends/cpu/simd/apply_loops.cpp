@@ -20,11 +20,12 @@ inline Vector<double> numbers_from(Fixed x) { return Vector<double>{} + x.value;
 inline Vector<double> numbers_from(const double* x) { return load_vector<double>(x); }
 
 struct Exponential {
-  template <class W, class A, class B, class C>
-  static void run(const W* x, W* out, std::int64_t count, A a, B b, C) {
+  template <class W>
+  static void run(const W* x, W* out, std::int64_t count, Fixed a, Fixed b, Fixed) {
+    const W shift = static_cast<W>(a.value), scale = static_cast<W>(b.value);
 #pragma GCC ivdep
     for (std::int64_t i = 0; i < count; ++i) {
-      out[i] = exponential(x[i] - static_cast<W>(number(a + i))) * static_cast<W>(number(b + i));
+      out[i] = exponential(x[i] - shift) * scale;
     }
   }
 };
@@ -89,6 +90,35 @@ struct ByRowThenColumn {
   }
 };
 
+// Exponentials by column, a few rows at a time, for which the numbers are rounded once.
+template <class S>
+[[gnu::flatten]] void exponential_by_column(const void* data, void* result, std::int64_t rows,
+                                            std::int64_t stride, std::int64_t count,
+                                            const ApplyNumbers& numbers, const double*,
+                                            const double*) {
+  constexpr std::int64_t kRows = 8;
+  const S* x = static_cast<const S*>(data);
+  S* out = static_cast<S*>(result);
+  Wide<S> a[kTile], b[kTile], tile[kTile];
+  for (std::int64_t begin = 0; begin < rows; begin += kRows) {
+    const std::int64_t end = rows - begin < kRows ? rows : begin + kRows;
+    for (std::int64_t first = 0; first < count; first += kTile) {
+      const std::int64_t size = count - first < kTile ? count - first : kTile;
+      for (std::int64_t i = 0; i < size; ++i) {
+        a[i] = static_cast<Wide<S>>(numbers.a[first + i]);
+        b[i] = static_cast<Wide<S>>(numbers.b[first + i]);
+      }
+      for (std::int64_t row = begin; row < end; ++row) {
+        widen(x + row * stride + first, tile, size);
+        for (std::int64_t i = 0; i < size; ++i) {
+          tile[i] = exponential(tile[i] - a[i]) * b[i];
+        }
+        narrow(tile, out + row * stride + first, size);
+      }
+    }
+  }
+}
+
 template <class F, class By, class S>
 [[gnu::flatten]] void apply_to(const void* data, void* result, std::int64_t rows,
                                std::int64_t stride, std::int64_t count, const ApplyNumbers& numbers,
@@ -113,7 +143,7 @@ template <class F, class By, class S>
 template <class S>
 constexpr ApplyLoops kLoops = {
     apply_to<Exponential, ByRow, S>,
-    apply_to<Exponential, ByColumn, S>,
+    exponential_by_column<S>,
     apply_to<Affine, ByRow, S>,
     apply_to<Affine, ByColumn, S>,
     apply_to<Normalize, ByRowThenColumn, S>,

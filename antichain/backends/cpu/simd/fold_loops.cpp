@@ -203,21 +203,49 @@ void rows_of(const void* data, std::int64_t rows, std::int64_t stride, std::int6
   }
 }
 
-// Several rows at a time, so that totals are read and written once for all of them.
-template <int kRows, class F, class S>
-void fold_some_rows(const S* x, std::int64_t stride, std::int64_t count, const double* shifts,
-                    double* totals) {
-  constexpr int kWidth = kLanes<double>;
+// Folds kRows rows in lanes of type L, and the result into totals, which are so read and written
+// once for all of the rows. Returns how many columns it did: whole vectors.
+template <int kRows, class F, class L, class W>
+std::int64_t fold_some_rows(const W* x, std::int64_t stride, std::int64_t count,
+                            const double* shifts, double* totals) {
+  constexpr int kWidth = kLanes<L>, kHalf = kLanes<double>;
   std::int64_t i = 0;
   for (; i + kWidth <= count; i += kWidth) {
-    const Vector<double> shift = load_vector<double>(shifts + i);
-    Vector<double> total = load_vector<double>(totals + i);
+    if constexpr (std::is_same_v<L, double>) {
+      const Vector<double> shift = load_vector<double>(shifts + i);
+      Vector<double> total = load_vector<double>(totals + i);
 #pragma GCC unroll 8
-    for (int row = 0; row < kRows; ++row) {
-      total = F::fold(total, load_vector<double>(x + row * stride + i), shift);
+      for (int row = 0; row < kRows; ++row) {
+        total = F::fold(total, load_vector<double>(x + row * stride + i), shift);
+      }
+      store_vector(totals + i, total);
+    } else {
+      float narrow[kWidth];
+      store_vector(narrow, load_vector<double>(shifts + i));
+      store_vector(narrow + kHalf, load_vector<double>(shifts + i + kHalf));
+      const Vector<float> shift = load_vector<float>(narrow);
+      Vector<float> total = load_vector<float>(x + i);
+      if constexpr (HasStart<F>) {
+        total = F::fold(Vector<float>{} + static_cast<float>(F::kStart), total, shift);
+      }
+#pragma GCC unroll 8
+      for (int row = 1; row < kRows; ++row) {
+        total = F::fold(total, load_vector<float>(x + row * stride + i), shift);
+      }
+      __builtin_memcpy(narrow, &total, sizeof(narrow));
+      for (int half = 0; half < kWidth; half += kHalf) {
+        store_vector(totals + i + half, F::join(load_vector<double>(totals + i + half),
+                                                load_vector<double>(narrow + half)));
+      }
     }
-    store_vector(totals + i, total);
   }
+  return i;
+}
+
+template <int kRows, class F, class L, class W>
+void fold_rows_together(const W* x, std::int64_t stride, std::int64_t count, const double* shifts,
+                        double* totals) {
+  std::int64_t i = fold_some_rows<kRows, F, L>(x, stride, count, shifts, totals);
   for (; i < count; ++i) {
     for (int row = 0; row < kRows; ++row) {
       totals[i] = F::fold(totals[i], static_cast<double>(x[row * stride + i]), shifts[i]);
@@ -225,18 +253,42 @@ void fold_some_rows(const S* x, std::int64_t stride, std::int64_t count, const d
   }
 }
 
-template <class F, class S>
-void fold_columns(const S* x, std::int64_t rows, std::int64_t stride, std::int64_t count,
+template <class F, class L, class W>
+void fold_columns(const W* x, std::int64_t rows, std::int64_t stride, std::int64_t count,
                   const double* shifts, double* totals) {
   std::int64_t row = 0;
   for (; row + 8 <= rows; row += 8) {
-    fold_some_rows<8, F>(x + row * stride, stride, count, shifts, totals);
+    fold_rows_together<8, F, L>(x + row * stride, stride, count, shifts, totals);
   }
   for (; row + 2 <= rows; row += 2) {
-    fold_some_rows<2, F>(x + row * stride, stride, count, shifts, totals);
+    fold_rows_together<2, F, L>(x + row * stride, stride, count, shifts, totals);
   }
   for (; row < rows; ++row) {
-    fold_some_rows<1, F>(x + row * stride, stride, count, shifts, totals);
+    fold_rows_together<1, F, L>(x + row * stride, stride, count, shifts, totals);
+  }
+}
+
+template <class F, class S>
+void fold_integer_columns(const S* x, std::int64_t rows, std::int64_t stride, std::int64_t count,
+                          std::int64_t* totals) {
+  constexpr int kRows = 4;
+  std::int64_t row = 0;
+  for (; row + kRows <= rows; row += kRows, x += kRows * stride) {
+#pragma GCC ivdep
+    for (std::int64_t i = 0; i < count; ++i) {
+      std::int64_t total = totals[i];
+#pragma GCC unroll 4
+      for (int k = 0; k < kRows; ++k) {
+        total = fold_integers<F>(x + k * stride + i, 1, total);
+      }
+      totals[i] = total;
+    }
+  }
+  for (; row < rows; ++row, x += stride) {
+#pragma GCC ivdep
+    for (std::int64_t i = 0; i < count; ++i) {
+      totals[i] = fold_integers<F>(x + i, 1, totals[i]);
+    }
   }
 }
 
@@ -245,39 +297,37 @@ void columns_of(const void* data, std::int64_t rows, std::int64_t stride, std::i
                 const double* shifts, void* results) {
   const S* x = static_cast<const S*>(data);
   if constexpr (std::is_integral_v<S>) {
-    auto* totals = static_cast<std::int64_t*>(results);
-    for (std::int64_t row = 0; row < rows; ++row, x += stride) {
-#pragma GCC ivdep
-      for (std::int64_t i = 0; i < count; ++i) {
-        totals[i] = fold_integers<F>(x + i, 1, totals[i]);
-      }
-    }
+    fold_integer_columns<F>(x, rows, stride, count, static_cast<std::int64_t*>(results));
   } else {
     auto* totals = static_cast<double*>(results);
     // Without shifts any numbers do: the fold ignores them.
     const double* given = shifts ? shifts : totals;
     if constexpr (kInTiles<F, S>) {
+      // A few rows at a time, from left to right: that is how memory is read ahead.
       constexpr int kRows = 8;
-      Wide<S> tile[kRows * kTile];
-      for (std::int64_t first = 0; first < count; first += kTile) {
-        const std::int64_t size = count - first < kTile ? count - first : kTile;
-        for (std::int64_t row = 0; row < rows; row += kRows) {
-          const std::int64_t some = rows - row < kRows ? rows - row : kRows;
+      Wide<S> tile[kRows * kTile], narrow[kTile];
+      for (std::int64_t row = 0; row < rows; row += kRows) {
+        const std::int64_t some = rows - row < kRows ? rows - row : kRows;
+        for (std::int64_t first = 0; first < count; first += kTile) {
+          const std::int64_t size = count - first < kTile ? count - first : kTile;
+          for (std::int64_t i = 0; i < size; ++i) {
+            narrow[i] = static_cast<Wide<S>>(given[first + i]);
+          }
           for (std::int64_t k = 0; k < some; ++k) {
             Wide<S>* wide = tile + k * kTile;
             widen(x + (row + k) * stride + first, wide, size);
             if constexpr (std::is_same_v<F, Exponentials>) {
               for (std::int64_t i = 0; i < size; ++i) {
-                wide[i] = exponential(wide[i] - static_cast<Wide<S>>(given[first + i]));
+                wide[i] = exponential(wide[i] - narrow[i]);
               }
             }
           }
-          fold_columns<F>(static_cast<const Wide<S>*>(tile), some, kTile, size, given + first,
-                          totals + first);
+          fold_columns<F, Lane<F, S>>(static_cast<const Wide<S>*>(tile), some, kTile, size,
+                                      given + first, totals + first);
         }
       }
     } else {
-      fold_columns<F>(x, rows, stride, count, given, totals);
+      fold_columns<F, Lane<F, S>>(x, rows, stride, count, given, totals);
     }
   }
 }

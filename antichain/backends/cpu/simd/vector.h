@@ -22,11 +22,11 @@ template <class T>
 struct VectorOf;
 template <>
 struct VectorOf<double> {
-  typedef double Type __attribute__((vector_size(kVectorBytes)));
+  using Type [[gnu::vector_size(kVectorBytes)]] = double;
 };
 template <>
 struct VectorOf<float> {
-  typedef float Type __attribute__((vector_size(kVectorBytes)));
+  using Type [[gnu::vector_size(kVectorBytes)]] = float;
 };
 template <class T>
 using Vector = typename VectorOf<T>::Type;
@@ -50,7 +50,7 @@ inline Vector<double> load_vector(const float* x) {
 #elif defined(__AVX__)
   return _mm256_cvtps_pd(_mm_loadu_ps(x));
 #else
-  typedef float Narrow __attribute__((vector_size(kVectorBytes / 2)));
+  using Narrow [[gnu::vector_size(kVectorBytes / 2)]] = float;
   Narrow narrow;
   __builtin_memcpy(&narrow, x, sizeof(narrow));
   return __builtin_convertvector(narrow, Vector<double>);
@@ -64,7 +64,7 @@ inline void store_vector(float* to, Vector<double> x) {
 #elif defined(__AVX__)
   _mm_storeu_ps(to, _mm256_cvtpd_ps(x));
 #else
-  typedef float Narrow __attribute__((vector_size(kVectorBytes / 2)));
+  using Narrow [[gnu::vector_size(kVectorBytes / 2)]] = float;
   const Narrow narrow = __builtin_convertvector(x, Narrow);
   __builtin_memcpy(to, &narrow, sizeof(narrow));
 #endif
@@ -88,6 +88,9 @@ inline void narrow(const float* in, bfloat16* out, std::int64_t count) {
     out[i] = round_to_bfloat16(Real(in[i]));
   }
 }
+
+inline void narrow(const float* in, float* out, std::int64_t count) { widen(in, out, count); }
+inline void narrow(const double* in, double* out, std::int64_t count) { widen(in, out, count); }
 
 // What tiles of such elements hold.
 template <class S>
