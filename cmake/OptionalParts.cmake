@@ -129,7 +129,7 @@ macro(antichain_find_LLVM)
   endif()
 endmacro()
 
-antichain_optional_part(BLAS "BLAS" "fast matrix products in the cpu backend")
+antichain_optional_part(BLAS "BLAS" "fast matrix products and convolutions in the cpu backend")
 antichain_optional_part(OPENMP "OpenMP" "threads inside the ops of the cpu backend")
 antichain_optional_part(ONEDNN "oneDNN" "fast matrix products and convolutions in the cpu backend")
 antichain_optional_part(CUDA "CUDA" "the cuda backend" NOT_USED_YET)

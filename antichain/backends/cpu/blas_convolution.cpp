@@ -126,18 +126,20 @@ KernelFunction plan_as(const KernelContext& context, ConvPart part) {
   });
 }
 
-// Sixteen-bit floats are computed as f32.
 void add_kernel(KernelTable& kernels, const OpDef& def, ConvPart part) {
-  kernels.add(def, {.name = "im2col blas",
-                    .supports = [](Op) { return Support{}; },
-                    .plan =
-                        [part](const KernelContext& context) {
-                          return context.in(0).dtype() == f64 ? plan_as<double>(context, part)
-                                                              : plan_as<float>(context, part);
-                        }});
+  kernels.add(
+      def,
+      {.name = "im2col blas",
+       .supports = [](Op) { return Support{}; },
+       .plan = [part](const KernelContext& context) { return plan_column_conv(context, part); }});
 }
 
 }  // namespace
+
+KernelFunction plan_column_conv(const KernelContext& context, ConvPart part) {
+  return context.in(0).dtype() == f64 ? plan_as<double>(context, part)
+                                      : plan_as<float>(context, part);
+}
 
 void register_blas_convolution(KernelTable& kernels) {
   use_one_blas_thread();

@@ -27,6 +27,7 @@ struct ConvSizes {
   // have where this is a slice of the channels.
   std::int64_t x_step, output_step, weight_step;
 
+  /// Makes the sizes of packed tensors.
   static ConvSizes packed(std::int64_t batch, std::int64_t groups, std::int64_t in,
                           std::int64_t out, const Windows& windows);
   /// Reads the sizes off the tensors of an op.

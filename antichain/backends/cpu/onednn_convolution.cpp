@@ -2,6 +2,7 @@
 #include <memory>
 #include <vector>
 
+#include "antichain/backends/cpu/blas_convolution.h"
 #include "antichain/backends/cpu/conv_plan.h"
 #include "antichain/backends/cpu/onednn_kernels.h"
 #include "antichain/backends/cpu/onednn_staged_conv.h"
@@ -22,12 +23,9 @@ using Layout = dnnl::memory::desc;
 // What one thread works on stays in its second-level cache, in both layouts.
 constexpr std::int64_t kStepBytes = 1 << 19;
 constexpr std::int64_t kChannelGranule = 16;  // what oneDNN keeps together
-// oneDNN fills vectors with channels; with fewer than these, products of columns are faster.
-constexpr std::int64_t kFewestInputChannels = 8;
 #ifdef ANTICHAIN_HAS_BLAS
-constexpr bool kHasColumnKernel = true;
-#else
-constexpr bool kHasColumnKernel = false;
+// oneDNN fills vectors with channels; the gradient of fewer than these is faster by columns.
+constexpr std::int64_t kFewestInputChannels = 8;
 #endif
 
 // The most examples that fit the cache, of those numbers that divide the batch (one primitive then
@@ -204,9 +202,9 @@ bool has_brain_floats() {
   }
 }
 
-// Version 2 has no f16 on CPUs, so those are computed as f32.
 Support supports(Op op) {
-  constexpr int kMostAxes = 3 + 2;
+  constexpr int kMostAxes = 3 + 2;  // spatial, batch and channels
+  // What the processor can do does not change while the program runs.
   static const bool brain_floats = has_brain_floats();
   const DType dtype = op.input(0).dtype();
   if (dtype == f64) {
@@ -219,24 +217,24 @@ Support supports(Op op) {
                                          : Support::no("oneDNN convolves over 3 axes at most");
 }
 
-Support supports_gradient_of_x(Op op) {
-  const Dim in = op.input(1).dim(1);
-  if (kHasColumnKernel && op.attrs().get<std::int64_t>("groups") == 1 && in.is_constant() &&
-      in.constant() < kFewestInputChannels) {
-    return Support::no("oneDNN is slow at the gradient of so few channels");
+KernelFunction plan(const KernelContext& context, ConvPart part) {
+#ifdef ANTICHAIN_HAS_BLAS
+  // Decided here, by the sizes of the run: whether a size is a symbol must not change a bit.
+  if (part == ConvPart::x && context.in(1).shape()[1] < kFewestInputChannels &&
+      context.attr<std::int64_t>("groups") == 1) {
+    return plan_column_conv(context, part);
   }
-  return supports(op);
+#endif
+  // Version 2 has no f16 on CPUs, so those are computed as f32.
+  const DType dtype = context.in(0).dtype() == f16 ? f32 : context.in(0).dtype();
+  return plan_conv(context, part, dtype,
+                   [part, dtype](const ConvSizes& sizes) { return make(sizes, part, dtype); });
 }
 
 void add_kernel(KernelTable& kernels, const OpDef& def, ConvPart part) {
-  const auto plan = [part](const KernelContext& context) {
-    const DType dtype = context.in(0).dtype() == f16 ? f32 : context.in(0).dtype();
-    return plan_conv(context, part, dtype,
-                     [part, dtype](const ConvSizes& sizes) { return make(sizes, part, dtype); });
-  };
   kernels.add(def, {.name = "onednn convolution",
-                    .supports = part == ConvPart::x ? supports_gradient_of_x : supports,
-                    .plan = plan});
+                    .supports = supports,
+                    .plan = [part](const KernelContext& context) { return plan(context, part); }});
 }
 
 }  // namespace

@@ -65,6 +65,7 @@ struct ConvCall {
   ConvLayouts layouts;
   Call call;  // its arguments are in the order of the op's: two inputs, the result
 };
+/// Makes a convolution or gradient; only the sizes matter, not the steps between examples.
 ConvCall make_conv(const ConvSizes& sizes, ConvPart part, DType dtype);
 
 /// Makes a copy from one layout to another.
