@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 build = cmake --preset $(1) $(CMAKE_ARGS) && cmake --build --preset $(1) -j $(JOBS) $(2)
 test = ctest --preset $(1) -j $(JOBS) $(2)
 
-.PHONY: help run test build install-packages lint format layering docs asan tsan minimal clean
+.PHONY: help run test build install-packages lint format layering docs asan tsan minimal bench clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -54,6 +54,11 @@ tsan:  ## tests labelled `threads` under ThreadSanitizer
 minimal:  ## build without optional parts and run the conformance tests
 	$(call build,minimal)
 	$(call test,minimal,-L '^conformance$$')
+
+bench:  ## benchmarks of the CPU backend, with PyTorch beside them; writes docs/results/cpu.md
+	@scripts/install_packages
+	@scripts/install_packages bench
+	@benchmarks/run
 
 clean:  ## delete all build folders
 	rm -rf build build-*
