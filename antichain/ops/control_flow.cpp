@@ -182,9 +182,17 @@ Vars captured_here(Graph& graph, const Vars& vars) {
   return result;
 }
 
+namespace {
+
+struct WantedResults {
+  std::vector<Tensor*> pointers;
+};
+
+}  // namespace
+
 void run_whole_region(KernelContext& context, int region,
                       std::span<const Tensor* const> arguments) {
-  auto& results = context.kept<std::vector<Tensor*>>();
+  std::vector<Tensor*>& results = context.kept<WantedResults>().pointers;
   results.assign(context.outputs.begin(), context.outputs.end());
   for (std::size_t i = 0; i < results.size(); ++i) {
     results[i] = context.wanted[i] ? results[i] : nullptr;

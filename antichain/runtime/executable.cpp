@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <new>
 #include <unordered_set>
 
 #include "antichain/graph/traversal.h"
@@ -163,7 +164,11 @@ void Executable::run_into(Results& results, const Feeds& feeds,
     }
     frames->targets.push_back(&result);
   }
-  entry.frame->run(arguments, frames->targets);
+  try {
+    entry.frame->run(arguments, frames->targets);
+  } catch (const std::bad_alloc&) {  // of a library, or of memory that a kernel works in
+    fail<DeviceError>("out of memory on {} while running", to_string(backend_->device()));
+  }
   for (Tensor& result : results.tensors_) {
     if (result.device() != Device{}) {
       result = backend_->to_host(result);

@@ -56,7 +56,7 @@ TEST(Ops, ShowsOne) {
   const ProgramRun run = run_program("ops matmul");
   EXPECT_EQ(run.code, 0);
   EXPECT_THAT(run.out, HasSubstr("transpose_a"));
-  EXPECT_THAT(run.out, ContainsRegex("kernels +blas gemm, reference"));
+  EXPECT_THAT(run.out, ContainsRegex("kernels +onednn matmul, blas gemm, reference"));
   const nlohmann::json op = run_program("--json ops matmul").last_line();
   EXPECT_EQ(op.at("name"), "matmul");
   EXPECT_EQ(op.at("attributes").at(0).at("default"), "false");

@@ -39,14 +39,17 @@ template <SimdLevel>
 LoopTable unary_loops();
 template <SimdLevel>
 LoopTable binary_loops();
+// GCC 12 exports explicit specialisations in spite of -fvisibility=hidden, unless they return a type
+// that is hidden.
+
 /// Returns the loop of `cast`, which converts as antichain::convert does.
 template <SimdLevel>
-ElementLoop cast_loop(DType from, DType to);
+[[gnu::visibility("hidden")]] ElementLoop cast_loop(DType from, DType to);
 /// Returns the loop of `select`; the first input is bool.
 template <SimdLevel>
-ElementLoop select_loop(DType dtype);
+[[gnu::visibility("hidden")]] ElementLoop select_loop(DType dtype);
 /// Returns the loop of `clip` for a float type; the second input holds two doubles, low and high.
 template <SimdLevel>
-ElementLoop clip_loop(DType dtype);
+[[gnu::visibility("hidden")]] ElementLoop clip_loop(DType dtype);
 
 }  // namespace antichain::cpu
