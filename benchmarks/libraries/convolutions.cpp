@@ -3,7 +3,8 @@
 
 using namespace libraries;
 
-int main() {
+int main(int argc, char** argv) {
+  const int threads = threads_from(argc, argv);
   constexpr Convolution kConvolutions[] = {{128, 1, 32, 28, 3},  {128, 32, 64, 14, 3},
                                            {64, 64, 64, 32, 3},  {64, 128, 128, 16, 3},
                                            {64, 256, 256, 8, 3}, {64, 64, 256, 32, 1}};
@@ -19,7 +20,7 @@ int main() {
     const double flops = 2.0 * static_cast<double>(pixels * weights);
     const auto part = [&](const char* what, Part which, const std::vector<float>& result) {
       measure(
-          name + ", " + what, flops,
+          name + ", " + what, flops, threads,
           [&] { return prepare(conv, which, x.data(), weight.data(), output.data()); }, result);
     };
     part("output", Part::output, output);

@@ -5,9 +5,9 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "library.h"
@@ -31,6 +31,9 @@ inline double best_seconds(const std::function<void()>& run) {
   return best;
 }
 
+/// Reads the number of threads from the command line.
+inline int threads_from(int argc, char** argv) { return argc > 1 ? std::atoi(argv[1]) : 1; }
+
 /// Returns numbers from [-1, 1), the same ones every time.
 inline std::vector<float> numbers(std::int64_t count) {
   std::vector<float> values(static_cast<std::size_t>(count));
@@ -42,33 +45,28 @@ inline std::vector<float> numbers(std::int64_t count) {
   return values;
 }
 
-/// Measures one case on 1 thread and on all of them and prints a line: case, library, GFLOP/s,
-/// GFLOP/s, whether 1 to 4 threads give the same bits. `prepare` may return nothing.
-inline void measure(const std::string& name, double flops,
+/// Measures one case on some threads and prints a line: case, library, GFLOP/s, whether 1 to 4
+/// threads give the same bits. `prepare` may return nothing.
+inline void measure(const std::string& name, double flops, int threads,
                     const std::function<std::function<void()>()>& prepare,
                     const std::vector<float>& result) {
-  const int all = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  double speed[2];
-  for (const bool alone : {true, false}) {
-    set_threads(alone ? 1 : all);
-    const std::function<void()> run = prepare();
-    if (!run) {
-      return;
-    }
-    speed[alone ? 0 : 1] = flops / best_seconds(run) * 1e-9;
+  set_threads(threads);
+  const std::function<void()> run = prepare();
+  if (!run) {
+    return;
   }
+  const double speed = flops / best_seconds(run) * 1e-9;
   bool same = true;
   std::vector<float> first;
-  for (int threads = 1; threads <= 4; ++threads) {
-    set_threads(threads);
+  for (int tried = 1; tried <= 4; ++tried) {
+    set_threads(tried);
     prepare()();
-    if (threads == 1) {
+    if (tried == 1) {
       first = result;
     }
     same = same && std::equal(first.begin(), first.end(), result.begin());
   }
-  std::printf("%s\t%s\t%.1f\t%.1f\t%s\n", name.c_str(), title().c_str(), speed[0], speed[1],
-              same ? "yes" : "no");
+  std::printf("%s\t%s\t%.1f\t%s\n", name.c_str(), title().c_str(), speed, same ? "yes" : "no");
   std::fflush(stdout);
 }
 

@@ -3,7 +3,8 @@
 
 using namespace libraries;
 
-int main() {
+int main(int argc, char** argv) {
+  const int threads = threads_from(argc, argv);
   constexpr Product kProducts[] = {
       {128, 512, 784},
       {128, 512, 512, false, true},
@@ -24,7 +25,7 @@ int main() {
                              (product.transpose_a ? ", a transposed" : "") +
                              (product.transpose_b ? ", b transposed" : "");
     measure(
-        name, 2.0 * static_cast<double>(product.rows * product.columns * product.inner),
+        name, 2.0 * static_cast<double>(product.rows * product.columns * product.inner), threads,
         [&] { return prepare(product, a.data(), b.data(), out.data()); }, out);
   }
 }
