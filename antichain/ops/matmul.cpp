@@ -34,16 +34,28 @@ std::vector<VarType> infer_matmul(InferContext& context) {
   return {{product_dtype(dtype), shape}};
 }
 
+// A batch of matrices as the rows of one.
+Var stacked_rows(Var x) {
+  const Dims& shape = x.shape();
+  return reshape(x, {numel(Dims(shape.begin(), shape.end() - 1)), shape.back()});
+}
+
 std::vector<Var> matmul_vjp(VjpContext& context) {
   const bool ta = context.attrs().get<bool>("transpose_a"),
              tb = context.attrs().get<bool>("transpose_b");
-  const Var a = context.input(0), b = context.input(1), grad = context.grad();
+  Var a = context.input(0), grad = context.grad();
+  const Var b = context.input(1);
   Var grad_a, grad_b;
   if (context.needs(0)) {
     grad_a = ta ? matmul(b, grad, {tb, true}) : matmul(grad, b, {false, !tb});
     grad_a = sum_to(grad_a, a.shape());
   }
   if (context.needs(1)) {
+    if (b.rank() == 2 && a.rank() > 2 && !ta) {
+      // One product sums over the batch; a product for each of its matrices would have to be stored.
+      a = stacked_rows(a);
+      grad = stacked_rows(grad);
+    }
     grad_b = tb ? matmul(grad, a, {true, ta}) : matmul(a, grad, {!ta, false});
     grad_b = sum_to(grad_b, b.shape());
   }
@@ -97,6 +109,9 @@ std::vector<Sample> matmul_samples() {
       {"transpose_both", {{{5, 3}}, {{2, 5}}}, with({true, true})},
       {"one element", {{{1, 1}}, {{1, 1}}}, with({})},
       {"batched", {{{2, 3, 2}}, {{2, 2, 5}}}, with({})},
+      {"shared right matrix", {{{2, 3, 4}}, {{4, 5}}}, with({})},
+      {"shared right matrix, transposed", {{{2, 1, 3, 4}}, {{5, 4}}}, with({false, true})},
+      {"shared right matrix of transposed", {{{2, 4, 3}}, {{4, 5}}}, with({true, false})},
       {"broadcast batch", {{{2, 1, 3, 2}}, {{3, 2, 2}}}, with({})},
       {"broadcast transposed", {{{2, 2, 3}}, {{2, 3, 2}}}, with({true, true})},
       {"empty inner", {{{2, 0}}, {{0, 3}}}, with({})},

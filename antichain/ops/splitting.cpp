@@ -1,6 +1,7 @@
 // split.
 #include <algorithm>
 
+#include "antichain/graph/derivative_context.h"
 #include "antichain/graph/infer_context.h"
 #include "antichain/graph/kernel_context.h"
 #include "antichain/ops/cut.h"
@@ -54,6 +55,14 @@ std::vector<Var> decompose_split(Op op) {
   return parts;
 }
 
+std::vector<Var> split_vjp(VjpContext& context) {
+  std::vector<Var> grads;
+  for (int i = 0; i < context.op().num_outputs(); ++i) {
+    grads.push_back(context.grad(i));
+  }
+  return {concat(grads, context.attrs().get<std::int64_t>("axis"))};
+}
+
 void split_reference(KernelContext& context) {
   const Tensor& x = context.in(0);
   const int axis = context.axis("axis", x.rank());
@@ -88,6 +97,7 @@ const OpDef& split_def() {
       .attributes = {{"sizes", "sizes of the parts"}, {"axis", "the axis to cut"}},
       .dtypes = kAnyDType,
       .infer = infer_split,
+      .vjp = split_vjp,
       .decompose = decompose_split,
       .reference = split_reference,
       .samples = split_samples,
