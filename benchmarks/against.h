@@ -10,7 +10,7 @@
 namespace antichain::bench {
 
 struct BestTimes {
-  double ours = std::numeric_limits<double>::infinity();   // seconds
+  double ours = std::numeric_limits<double>::infinity();  // seconds
   double theirs = std::numeric_limits<double>::infinity();
 };
 

@@ -60,11 +60,12 @@ void register_bandwidth() {
   for (const BandwidthOp& op : bandwidth_ops()) {
     for (DType dtype : {f32, bf16}) {
       for (std::int64_t mebibytes : {1, 8, 64}) {
-        const std::string name = fmt::format("{}/{}/{}MiB", op.name, antichain::name(dtype),
-                                             mebibytes);
-        benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) {
-          run(state, op, dtype, mebibytes << 20);
-        })->UseRealTime()->MinTime(0.1);
+        const std::string name =
+            fmt::format("{}/{}/{}MiB", op.name, antichain::name(dtype), mebibytes);
+        benchmark::RegisterBenchmark(
+            name.c_str(), [=](benchmark::State& state) { run(state, op, dtype, mebibytes << 20); })
+            ->UseRealTime()
+            ->MinTime(0.1);
       }
     }
   }

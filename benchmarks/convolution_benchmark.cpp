@@ -10,7 +10,7 @@ namespace antichain::bench {
 namespace {
 
 const libraries::Convolution kConvolutions[] = {
-    {128, 1, 32, 28, 3}, {128, 32, 64, 14, 3}, {64, 64, 64, 32, 3},
+    {128, 1, 32, 28, 3},   {128, 32, 64, 14, 3}, {64, 64, 64, 32, 3},
     {64, 128, 128, 16, 3}, {64, 256, 256, 8, 3}, {64, 64, 256, 32, 1},
 };
 
@@ -42,7 +42,8 @@ void run(benchmark::State& state, const libraries::Convolution& conv, libraries:
                outputs = numbers(f32, output.shape);
   const auto theirs = libraries::prepare(conv, part, xs.data<float>(), weights.data<float>(),
                                          outputs.data<float>());
-  const BestTimes best = run_in_turns(state, [&] { ours.run(); }, theirs);
+  const BestTimes best = run_in_turns(
+      state, [&] { ours.run(); }, theirs);
   report_speeds(state,
                 2.0 * static_cast<double>(outputs.numel() * conv.in * conv.window * conv.window),
                 best);
@@ -57,9 +58,10 @@ void register_convolutions() {
       const std::string name =
           fmt::format("conv/f32/N={} {}->{} {}x{} window {}/{}", conv.batch, conv.in, conv.out,
                       conv.image, conv.image, conv.window, part.name);
-      benchmark::RegisterBenchmark(name.c_str(), [&conv, part](benchmark::State& state) {
-        run(state, conv, part.part);
-      })->UseManualTime()->MinTime(0.3);
+      benchmark::RegisterBenchmark(
+          name.c_str(), [&conv, part](benchmark::State& state) { run(state, conv, part.part); })
+          ->UseManualTime()
+          ->MinTime(0.3);
     }
   }
 }

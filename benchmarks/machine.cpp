@@ -57,11 +57,12 @@ double copy_bandwidth(std::int64_t bytes) {
     const auto* const source = static_cast<const std::byte*>(from.raw());
     double best = std::numeric_limits<double>::infinity();
     for (std::int64_t grain : {32 * 1024, 128 * 1024, 512 * 1024, 4096 * 1024}) {
-      best = std::min(best, best_time([&] {
-        cpu::parallel_ranges(bytes, grain, [&](std::int64_t first, std::int64_t last) {
-          std::memcpy(target + first, source + first, static_cast<std::size_t>(last - first));
-        });
-      }));
+      best = std::min(
+          best, best_time([&] {
+            cpu::parallel_ranges(bytes, grain, [&](std::int64_t first, std::int64_t last) {
+              std::memcpy(target + first, source + first, static_cast<std::size_t>(last - first));
+            });
+          }));
     }
     found->second = 2 * static_cast<double>(bytes) / best;
   }

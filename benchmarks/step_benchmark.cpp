@@ -52,14 +52,16 @@ Var gru(Var xs, std::int64_t inputs, std::int64_t hidden) {
   const Var b_ih = weight("bias_ih", {3 * hidden}), b_hh = weight("bias_hh", {3 * hidden});
   const Var from_x = matmul(xs, w_ih, {.transpose_b = true}) + b_ih;  // all steps at once
   const Var start = zeros(graph, f32, {xs.dim(1), hidden});
-  return chain(start, from_x, [&](Var h, Var x) {
-           const Var from_h = matmul(h, w_hh, {.transpose_b = true}) + b_hh;
-           const std::vector<Var> gx = split(x, {hidden, hidden, hidden}, 1);
-           const std::vector<Var> gh = split(from_h, {hidden, hidden, hidden}, 1);
-           const Var reset = sigmoid(gx[0] + gh[0]), update = sigmoid(gx[1] + gh[1]);
-           const Var fresh = tanh(gx[2] + reset * gh[2]);
-           return fresh + update * (h - fresh);
-         }).last;
+  return chain(start, from_x,
+               [&](Var h, Var x) {
+                 const Var from_h = matmul(h, w_hh, {.transpose_b = true}) + b_hh;
+                 const std::vector<Var> gx = split(x, {hidden, hidden, hidden}, 1);
+                 const std::vector<Var> gh = split(from_h, {hidden, hidden, hidden}, 1);
+                 const Var reset = sigmoid(gx[0] + gh[0]), update = sigmoid(gx[1] + gh[1]);
+                 const Var fresh = tanh(gx[2] + reset * gh[2]);
+                 return fresh + update * (h - fresh);
+               })
+      .last;
 }
 
 void gru_step(benchmark::State& state, std::int64_t steps, std::int64_t batch, std::int64_t inputs,
@@ -92,10 +94,9 @@ void small_ops(benchmark::State& state) {
     static_cast<void>(iteration);
     run.run_into(results, feeds);
   }
-  state.counters["seconds per op"] =
-      benchmark::Counter(static_cast<double>(run.num_steps()),
-                         benchmark::Counter::kIsIterationInvariantRate |
-                             benchmark::Counter::kInvert);
+  state.counters["seconds per op"] = benchmark::Counter(
+      static_cast<double>(run.num_steps()),
+      benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
 // What starting a run costs: feeds, frame, results.
@@ -115,13 +116,16 @@ void small_run(benchmark::State& state) {
 void register_steps() {
   const auto milliseconds = benchmark::kMillisecond;
   benchmark::RegisterBenchmark("mlp 784-512-512-10, B=128", mlp_step)
-      ->UseRealTime()->Unit(milliseconds);
-  benchmark::RegisterBenchmark("gru T=128 B=64 inputs=9 h=64", [](benchmark::State& state) {
-    gru_step(state, 128, 64, 9, 64);
-  })->UseRealTime()->Unit(milliseconds);
-  benchmark::RegisterBenchmark("gru T=128 B=64 inputs=512 h=512", [](benchmark::State& state) {
-    gru_step(state, 128, 64, 512, 512);
-  })->UseRealTime()->Unit(milliseconds);
+      ->UseRealTime()
+      ->Unit(milliseconds);
+  benchmark::RegisterBenchmark("gru T=128 B=64 inputs=9 h=64",
+                               [](benchmark::State& state) { gru_step(state, 128, 64, 9, 64); })
+      ->UseRealTime()
+      ->Unit(milliseconds);
+  benchmark::RegisterBenchmark("gru T=128 B=64 inputs=512 h=512",
+                               [](benchmark::State& state) { gru_step(state, 128, 64, 512, 512); })
+      ->UseRealTime()
+      ->Unit(milliseconds);
   benchmark::RegisterBenchmark("1000 ops on one element", small_ops)->UseRealTime();
   benchmark::RegisterBenchmark("one op on one element", small_run)->UseRealTime();
 }

@@ -52,7 +52,8 @@ std::vector<Var> matmul_vjp(VjpContext& context) {
   }
   if (context.needs(1)) {
     if (b.rank() == 2 && a.rank() > 2 && !ta) {
-      // One product sums over the batch; a product for each of its matrices would have to be stored.
+      // One product sums over the batch; a product for each of its matrices would have to be
+      // stored.
       a = stacked_rows(a);
       grad = stacked_rows(grad);
     }

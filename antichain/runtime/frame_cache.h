@@ -27,8 +27,7 @@ class FrameCache {
 
   /// Returns the frame for arguments of these shapes. Makes one if there is none, for the state
   /// that `prepare` has filled, and forgets the one that was not used for longest.
-  const Entry& find(std::span<const Tensor* const> arguments,
-                    FunctionRef<void(RunState&)> prepare);
+  const Entry& find(std::span<const Tensor* const> arguments, FunctionRef<void(RunState&)> prepare);
   std::size_t memory_bytes() const { return memory_ ? memory_->bytes() : 0; }
 
   // Lists of the executable, kept here so that a run need not allocate them.

@@ -124,7 +124,8 @@ TEST(AnyNumberOfThreads, GivesTheSameMlp) {
 TEST(AnyNumberOfThreads, GivesTheSameConvolutions) {
   expect_same_bits(
       [](Graph& graph) {
-        const Var x = graph.input("x", f32, {13, 3, 17, 17}), label = graph.input("label", i64, {13});
+        const Var x = graph.input("x", f32, {13, 3, 17, 17}),
+                  label = graph.input("label", i64, {13});
         const Var w = parameter("w", random_normal(graph, f32, {20, 3, 3, 3}) * 0.2);
         const Var h = max_pool(relu(conv(x, w, {.padding = {1, 1}})), {.window = {2, 2}});
         const Var v = parameter("v", random_normal(graph, f32, {24, 20, 3, 3}) * 0.1);
@@ -139,10 +140,9 @@ TEST(AnyNumberOfThreads, GivesTheSameRecurrence) {
       [](Graph& graph) {
         const Var xs = graph.input("xs", f32, {9, 33, 65}), label = graph.input("label", i64, {33});
         const Var w = parameter("w", random_normal(graph, f32, {65, 65}) * 0.1);
-        const Var last =
-            chain(zeros(graph, f32, {33, 65}), xs, [&](Var h, Var x) {
-              return tanh(matmul(h, w) + softmax(x, 1));
-            }).last;
+        const Var last = chain(zeros(graph, f32, {33, 65}), xs, [&](Var h, Var x) {
+                           return tanh(matmul(h, w) + softmax(x, 1));
+                         }).last;
         return mean(cross_entropy(nn::linear(last, 10), label));
       },
       {{"xs", ramp({9, 33, 65})}, {"label", labels(33)}});

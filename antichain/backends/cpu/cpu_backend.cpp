@@ -1,17 +1,17 @@
 #include "antichain/backends/cpu/cpu_backend.h"
 
-#include "antichain/backends/cpu/blas_convolution.h"
 #include "antichain/backends/cpu/along_kernels.h"
+#include "antichain/backends/cpu/blas_convolution.h"
 #include "antichain/backends/cpu/blas_matmul.h"
 #include "antichain/backends/cpu/elementwise.h"
 #include "antichain/backends/cpu/gather_kernels.h"
 #include "antichain/backends/cpu/movement_kernels.h"
 #include "antichain/backends/cpu/onednn_kernels.h"
+#include "antichain/backends/cpu/pooling_kernels.h"
 #include "antichain/backends/cpu/reduce_kernels.h"
-#include "antichain/backends/cpu/state_kernels.h"
 #include "antichain/backends/cpu/rowwise_kernels.h"
 #include "antichain/backends/cpu/sparse_kernels.h"
-#include "antichain/backends/cpu/pooling_kernels.h"
+#include "antichain/backends/cpu/state_kernels.h"
 
 namespace antichain {
 

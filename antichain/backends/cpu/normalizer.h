@@ -27,10 +27,9 @@ class Normalizer {
   /// the numbers of each output; `scale` and `bias` are per reduced element and only given to loops
   /// by row.
   template <class Numbers>
-  void run(const void* x, void* out, const FoldStage& first,
-           FunctionRef<double(double)> shift, const FoldStage& second,
-           const Numbers& numbers, const ChangeLoops& loops, const double* scale = nullptr,
-           const double* bias = nullptr);
+  void run(const void* x, void* out, const FoldStage& first, FunctionRef<double(double)> shift,
+           const FoldStage& second, const Numbers& numbers, const ChangeLoops& loops,
+           const double* scale = nullptr, const double* bias = nullptr);
   /// Changes every element by numbers of all outputs.
   void change(const void* x, void* out, const ApplyNumbers& numbers, const ChangeLoops& loops,
               const double* scale = nullptr, const double* bias = nullptr) const;

@@ -64,12 +64,12 @@ auto fold_once(const FoldLevel& level, Fold fold, Axes axes, double (*finish)(do
                           "{}: there is no element to choose from", run.where);
       if (is_float(dtype)) {
         const auto count = static_cast<double>(reduction->count());
-        const auto write = write_to<double>(
-            run.out(), [=](double total, double) { return finish(total, count); });
+        const auto write =
+            write_to<double>(run.out(), [=](double total, double) { return finish(total, count); });
         reduction->run(run.in(0).raw(), stage, Finish<double>(write));
       } else {
-        const auto write = write_to<std::int64_t>(
-            run.out(), [](std::int64_t total, double) { return total; });
+        const auto write =
+            write_to<std::int64_t>(run.out(), [](std::int64_t total, double) { return total; });
         reduction->run(run.in(0).raw(), stage, Finish<std::int64_t>(write));
       }
     };

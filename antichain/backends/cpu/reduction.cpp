@@ -203,7 +203,7 @@ void Reduction::run_twice(const void* x, const FoldStage& first_stage,
   const auto* data = static_cast<const std::byte*>(x);
   if (chunks_ > 1) {
     const auto keep = [&](std::int64_t first, std::int64_t count, const double* totals,
-                                    const double*) {
+                          const double*) {
       std::transform(totals, totals + count, shifts_.data() + first, shift);
     };
     fold_all_chunks<double>(data, first_stage, nullptr, keep);

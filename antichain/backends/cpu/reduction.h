@@ -27,7 +27,7 @@ struct FoldStage {
 /// Takes the final totals of `count` consecutive outputs from `first` on, and their shifts.
 template <class Total>
 using Finish = FunctionRef<void(std::int64_t first, std::int64_t count, const Total* totals,
-                                  const double* shifts)>;
+                                const double* shifts)>;
 
 /// A part of a value: rows of packed elements. By rows, row i belongs to output first_output + i;
 /// by columns, column i does.

@@ -55,13 +55,14 @@ void register_state_updates(KernelTable& kernels) {
     kernels.add(add_update_def(),
                 {.name = std::string(name(kLevel)) + " add to state",
                  .supports = [](Op) { return cpu_supports(kLevel); },
-                 .plan = [row](const KernelContext& context) {
-                   return add_by(row->loops[static_cast<int>(context.in(0).dtype())]);
-                 }});
+                 .plan =
+                     [row](const KernelContext& context) {
+                       return add_by(row->loops[static_cast<int>(context.in(0).dtype())]);
+                     }});
   });
-  kernels.add(assign_def(), {.name = "copy to state",
-                             .supports = [](Op) { return Support{}; },
-                             .run = assign_copy});
+  kernels.add(
+      assign_def(),
+      {.name = "copy to state", .supports = [](Op) { return Support{}; }, .run = assign_copy});
 }
 
 }  // namespace antichain::cpu

@@ -39,8 +39,8 @@ template <SimdLevel>
 LoopTable unary_loops();
 template <SimdLevel>
 LoopTable binary_loops();
-// GCC 12 exports explicit specialisations in spite of -fvisibility=hidden, unless they return a type
-// that is hidden.
+// GCC 12 exports explicit specialisations in spite of -fvisibility=hidden, unless they return a
+// type that is hidden.
 
 /// Returns the loop of `cast`, which converts as antichain::convert does.
 template <SimdLevel>
