@@ -70,7 +70,8 @@ TEST(Ops, WritesTheReferenceOfAll) {
   EXPECT_THAT(run.out, HasSubstr("\n## Matrix products\n\n### matmul\n"));
   EXPECT_THAT(run.out, HasSubstr("`matmul(f32[3, 5], f32[5, 2]) -> f32[3, 2]`"));
   EXPECT_THAT(run.out, HasSubstr("| `transpose_a` | false | "));
-  for (const nlohmann::json& op : run_program("ops --json").last_line().at("ops")) {
+  const nlohmann::json listed = run_program("ops --json").last_line();
+  for (const nlohmann::json& op : listed.at("ops")) {
     EXPECT_THAT(run.out, HasSubstr("\n### " + op.at("name").get<std::string>() + "\n"));
   }
   EXPECT_EQ(run_program("ops --markdown --json").last_line().at("markdown"), run.out);

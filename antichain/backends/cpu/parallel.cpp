@@ -25,6 +25,44 @@ namespace antichain::cpu {
 
 #ifdef _OPENMP
 
+namespace {
+
+struct Work {
+  std::int64_t count;
+  FunctionRef<void(std::int64_t n)> task;
+  std::mutex mutex;
+  std::exception_ptr error = nullptr;
+  std::int64_t error_at = std::numeric_limits<std::int64_t>::max();
+  char forked = 0, joined = 0;  // addresses that stand for the two points where threads meet
+};
+
+[[gnu::noinline]] void run_share(Work& work, std::int64_t thread, std::int64_t threads) {
+  ANTICHAIN_TSAN_ACQUIRE(&work.forked);
+  // Neighbouring ranges go to one thread: they share cache lines and pages.
+  const std::int64_t first = work.count * thread / threads;
+  const std::int64_t last = work.count * (thread + 1) / threads;
+  for (std::int64_t n = first; n < last; ++n) {
+    try {
+      work.task(n);
+    } catch (...) {
+      const std::lock_guard<std::mutex> lock(work.mutex);
+      if (n < work.error_at) {
+        work.error = std::current_exception();
+        work.error_at = n;
+      }
+    }
+  }
+  ANTICHAIN_TSAN_RELEASE(&work.joined);
+}
+
+// Alone in a function, because ThreadSanitizer must not see how OpenMP hands the address over.
+[[gnu::noinline, gnu::no_sanitize("thread")]] void fork_and_join(Work* work) {
+#pragma omp parallel firstprivate(work) default(none)
+  run_share(*work, omp_get_thread_num(), omp_get_num_threads());
+}
+
+}  // namespace
+
 void parallel_tasks(std::int64_t count, FunctionRef<void(std::int64_t n)> task) {
   if (count <= 1 || omp_get_max_threads() == 1 || omp_in_parallel()) {
     for (std::int64_t n = 0; n < count; ++n) {
@@ -32,39 +70,12 @@ void parallel_tasks(std::int64_t count, FunctionRef<void(std::int64_t n)> task) 
     }
     return;
   }
-  struct Shared {
-    std::int64_t count;
-    FunctionRef<void(std::int64_t n)> task;
-    std::mutex mutex;
-    std::exception_ptr error = nullptr;
-    std::int64_t error_at = std::numeric_limits<std::int64_t>::max();
-    char forked = 0, joined = 0;  // addresses that stand for the two points where threads meet
-  } shared{.count = count, .task = task};
-  Shared* const all = &shared;
-  ANTICHAIN_TSAN_RELEASE(&shared.forked);
-#pragma omp parallel firstprivate(all) default(none)
-  {
-    ANTICHAIN_TSAN_ACQUIRE(&all->forked);
-    const std::int64_t threads = omp_get_num_threads(), thread = omp_get_thread_num();
-    // Neighbouring ranges go to one thread: they share cache lines and pages.
-    const std::int64_t first = all->count * thread / threads;
-    const std::int64_t last = all->count * (thread + 1) / threads;
-    for (std::int64_t n = first; n < last; ++n) {
-      try {
-        all->task(n);
-      } catch (...) {
-        const std::lock_guard<std::mutex> lock(all->mutex);
-        if (n < all->error_at) {
-          all->error = std::current_exception();
-          all->error_at = n;
-        }
-      }
-    }
-    ANTICHAIN_TSAN_RELEASE(&all->joined);
-  }
-  ANTICHAIN_TSAN_ACQUIRE(&shared.joined);
-  if (shared.error) {
-    std::rethrow_exception(shared.error);
+  Work work{.count = count, .task = task};
+  ANTICHAIN_TSAN_RELEASE(&work.forked);
+  fork_and_join(&work);
+  ANTICHAIN_TSAN_ACQUIRE(&work.joined);
+  if (work.error) {
+    std::rethrow_exception(work.error);
   }
 }
 
