@@ -15,14 +15,11 @@ class FunctionRef;
 template <class Result, class... Arguments>
 class FunctionRef<Result(Arguments...)> {
  public:
+  // Implicit: a lambda is an argument like any other.
   template <class F>
-  requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> &&
-           std::is_invocable_r_v<Result, F&, Arguments...>)
-      FunctionRef(F&& f)  // implicit: a lambda is an argument like any other
-      : object_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))),
-        call_([](void* object, Arguments... arguments) -> Result {
-          return (*static_cast<std::remove_reference_t<F>*>(object))(
-              std::forward<Arguments>(arguments)...);
+  requires std::is_invocable_r_v<Result, const F&, Arguments...> FunctionRef(const F& f)
+      : object_(std::addressof(f)), call_([](const void* object, Arguments... arguments) -> Result {
+          return (*static_cast<const F*>(object))(std::forward<Arguments>(arguments)...);
         }) {}
 
   Result operator()(Arguments... arguments) const {
@@ -30,8 +27,8 @@ class FunctionRef<Result(Arguments...)> {
   }
 
  private:
-  void* object_;
-  Result (*call_)(void* object, Arguments... arguments);
+  const void* object_;
+  Result (*call_)(const void* object, Arguments... arguments);
 };
 
 }  // namespace antichain
