@@ -7,7 +7,8 @@
 #include "antichain/ops/catalogue.h"
 #include "antichain/ops/reduce.h"
 #include "antichain/ops/sparse.h"
-#include "tests/backends_cpu/kernel_case.h"
+#include "tests/backends_cpu/draw.h"
+#include "tests/backends_cpu/kernel_trial.h"
 
 namespace antichain::cpu {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "antichain/backends/cpu/conv_plan.h"
 #include "antichain/ops/reference/sliding_windows.h"
+#include "tests/backends_cpu/draw.h"
 #include "tests/backends_cpu/kernel_trial.h"
 #include "tests/conformance/compare.h"
 

@@ -7,7 +7,8 @@
 #include <numeric>
 
 #include "antichain/backends/cpu/parallel.h"
-#include "tests/backends_cpu/kernel_case.h"
+#include "tests/backends_cpu/draw.h"
+#include "tests/backends_cpu/kernel_trial.h"
 
 namespace antichain::cpu {
 namespace {

@@ -6,7 +6,8 @@
 
 #include "antichain/ops/elementwise.h"
 #include "antichain/session/session.h"
-#include "tests/backends_cpu/kernel_case.h"
+#include "tests/backends_cpu/draw.h"
+#include "tests/backends_cpu/kernel_trial.h"
 
 namespace antichain::cpu {
 namespace {

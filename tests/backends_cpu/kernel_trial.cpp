@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <numeric>
+#include <cmath>
 
 #include "antichain/backends/cpu/cpu_backend.h"
 #include "antichain/backends/cpu/parallel.h"
@@ -28,8 +28,13 @@ KernelTrial::KernelTrial(std::vector<Tensor> inputs, const Build& build)
     vars.push_back(graph_.input("in" + std::to_string(i), inputs_[i].dtype(),
                                 std::vector<DimSpec>(shape.begin(), shape.end())));
   }
-  op_ = build(vars).producer();
+  op_ = build(graph_, vars).at(0).producer();
 }
+
+KernelTrial::KernelTrial(std::vector<Tensor> inputs, const BuildOne& build)
+    : KernelTrial(std::move(inputs), Build([&build](Graph&, std::span<const Var> in) {
+                    return std::vector<Var>{build(in)};
+                  })) {}
 
 std::vector<Kernel> KernelTrial::kernels() const {
   std::vector<Kernel> kernels;
@@ -92,7 +97,11 @@ int KernelTrial::expect_kernels_agree(double tolerance, const std::string& what)
   for (const Kernel& kernel : all) {
     const std::vector<Tensor> got = run(kernel);
     for (std::size_t i = 0; i < want.size(); ++i) {
-      conformance::expect_close(got[i], want[i], tolerance, kernel.name + ": " + what);
+      if (tolerance > 0) {
+        conformance::expect_close(got[i], want[i], tolerance, kernel.name + ": " + what);
+      } else {
+        EXPECT_TRUE(bit_equal(got[i], want[i])) << kernel.name << ": " << what;
+      }
     }
   }
   return static_cast<int>(all.size());
@@ -112,49 +121,19 @@ void KernelTrial::expect_same_bits_on_any_threads(const std::string& what) const
   set_num_threads(before);
 }
 
-std::int64_t Draw::one_of(std::span<const std::int64_t> values) {
-  return values[static_cast<std::size_t>(between(0, std::ssize(values) - 1))];
-}
-
-std::int64_t Draw::between(std::int64_t first, std::int64_t last) {
-  return std::uniform_int_distribution<std::int64_t>(first, last)(generator_);
-}
-
-Tensor Draw::tensor(DType dtype, const Shape& shape) {
-  std::uniform_real_distribution<double> real(-2, 2);
-  std::vector<double> values(static_cast<std::size_t>(numel(shape)));
-  for (double& value : values) {
-    value = is_float(dtype) ? real(generator_) : static_cast<double>(between(-128, 127));
+int expect_kernels_agree(const KernelCase& use, double tolerance, const std::string& what) {
+  const KernelTrial trial(use.inputs, use.build);
+  if (&trial.op().def() != &use.def) {
+    return 0;
   }
-  return Tensor::of<double>(shape, values).cast(dtype);
+  trial.expect_same_bits_on_any_threads(what);
+  return trial.expect_kernels_agree(tolerance, what);
 }
 
-Tensor Draw::view(DType dtype, const Shape& shape) {
-  const int rank = static_cast<int>(shape.size());
-  const int axis = static_cast<int>(between(0, rank - 1));
-  const auto at = static_cast<std::size_t>(axis);
-  Shape other = shape;
-  switch (between(0, 4)) {
-    case 0: {  // the last two axes swapped
-      std::swap(other.end()[-1], other.end()[-2]);
-      std::vector<int> order(static_cast<std::size_t>(rank));
-      std::iota(order.begin(), order.end(), 0);
-      std::swap(order.end()[-1], order.end()[-2]);
-      return tensor(dtype, other).transpose(order);
-    }
-    case 1:  // a part of a larger one
-      other[at] += 3;
-      return tensor(dtype, other).slice(axis, 2, shape[at]);
-    case 2:  // every second
-      other[at] *= 2;
-      return tensor(dtype, other).slice(axis, 0, shape[at], 2);
-    case 3:  // backwards
-      return shape[at] == 0 ? tensor(dtype, shape)
-                            : tensor(dtype, shape).slice(axis, shape[at] - 1, shape[at], -1);
-    default:  // repeated
-      other[at] = 1;
-      return tensor(dtype, other).broadcast_to(shape);
-  }
+double tolerance_of(DType dtype, std::int64_t count) {
+  constexpr double kRoundings = 16;
+  const double walk = dtype == f64 ? std::sqrt(static_cast<double>(count)) : 0;
+  return (kRoundings + walk) * conformance::epsilon_of(dtype);
 }
 
 }  // namespace antichain::cpu

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <random>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,8 +14,13 @@ namespace antichain::cpu {
 /// One use of an op on concrete inputs.
 class KernelTrial {
  public:
-  using Build = std::function<Var(std::span<const Var>)>;
+  using Build = std::function<std::vector<Var>(Graph&, std::span<const Var>)>;
+  using BuildOne = std::function<Var(std::span<const Var>)>;
+  /// Builds the op; `build` returns its outputs.
   KernelTrial(std::vector<Tensor> inputs, const Build& build);
+  KernelTrial(std::vector<Tensor> inputs, const BuildOne& build);
+
+  Op op() const { return op_; }
 
   /// Returns the kernels of the CPU backend that support the op.
   std::vector<Kernel> kernels() const;
@@ -25,7 +29,8 @@ class KernelTrial {
   std::vector<Tensor> run(const Kernel& kernel) const;
   std::vector<Tensor> run_reference() const;
 
-  /// Expects every kernel to agree with the reference; returns how many there were.
+  /// Expects every kernel to agree with the reference, bit by bit when the tolerance is 0; returns
+  /// how many there were.
   int expect_kernels_agree(double tolerance, const std::string& what) const;
   /// Expects every kernel to give the same bits for any number of threads.
   void expect_same_bits_on_any_threads(const std::string& what) const;
@@ -38,20 +43,21 @@ class KernelTrial {
   Op op_;
 };
 
-/// Draws sizes and values; the same for the same seed.
-class Draw {
- public:
-  explicit Draw(unsigned seed) : generator_(seed) {}
-  std::int64_t one_of(std::span<const std::int64_t> values);
-  std::int64_t between(std::int64_t first, std::int64_t last);
-  bool coin() { return between(0, 1) == 1; }
-  /// Returns a packed tensor; floats from [-2, 2], integers from the whole range of a byte.
-  Tensor tensor(DType dtype, const Shape& shape);
-  /// Returns such a tensor as a view: transposed, sliced, reversed or repeated.
-  Tensor view(DType dtype, const Shape& shape);
-
- private:
-  std::mt19937 generator_;
+/// A use of one op on given inputs.
+struct KernelCase {
+  const OpDef& def;
+  std::vector<Tensor> inputs;
+  KernelTrial::Build build;
 };
+
+/// Expects every kernel of the op that supports the case to give the reference's values within
+/// `tolerance` (0: its bits), and the same bits on any number of threads. Returns how many did; none
+/// when `build` found nothing to do, as for a transpose that changes nothing.
+int expect_kernels_agree(const KernelCase& use, double tolerance, const std::string& what);
+
+/// Returns what a kernel may differ by from a reference that reduces up to `count` elements. As in
+/// the conformance suite; but in f64 the reference rounds at every element, too, which adds up like
+/// a random walk.
+double tolerance_of(DType dtype, std::int64_t count);
 
 }  // namespace antichain::cpu

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "antichain/backends/cpu/matmul_plan.h"
+#include "tests/backends_cpu/draw.h"
 #include "tests/backends_cpu/kernel_trial.h"
 #include "tests/conformance/compare.h"
 
@@ -19,7 +20,7 @@ struct Case {
   Shape a, b;
   MatmulOptions options;
 
-  KernelTrial::Build build() const {
+  KernelTrial::BuildOne build() const {
     return [this](std::span<const Var> in) { return matmul(in[0], in[1], options); };
   }
   std::string str() const {

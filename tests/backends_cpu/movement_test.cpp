@@ -6,7 +6,8 @@
 #include "antichain/ops/creation.h"
 #include "antichain/ops/shape_ops.h"
 #include "antichain/ops/slicing.h"
-#include "tests/backends_cpu/kernel_case.h"
+#include "tests/backends_cpu/draw.h"
+#include "tests/backends_cpu/kernel_trial.h"
 
 namespace antichain::cpu {
 namespace {

@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "tests/backends_cpu/draw.h"
 #include "tests/backends_cpu/kernel_trial.h"
 #include "tests/conformance/compare.h"
 
