@@ -51,8 +51,8 @@ struct KernelCase {
 };
 
 /// Expects every kernel of the op that supports the case to give the reference's values within
-/// `tolerance` (0: its bits), and the same bits on any number of threads. Returns how many did; none
-/// when `build` found nothing to do, as for a transpose that changes nothing.
+/// `tolerance` (0: its bits), and the same bits on any number of threads. Returns how many did;
+/// none when `build` found nothing to do, as for a transpose that changes nothing.
 int expect_kernels_agree(const KernelCase& use, double tolerance, const std::string& what);
 
 /// Returns what a kernel may differ by from a reference that reduces up to `count` elements. As in
