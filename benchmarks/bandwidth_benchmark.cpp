@@ -24,7 +24,7 @@ std::vector<BandwidthOp> bandwidth_ops() {
       {"tanh", 1, [](Graph&, const Vars& x) { return tanh(x[0]); }},
       {"sigmoid", 1, [](Graph&, const Vars& x) { return sigmoid(x[0]); }},
       {"gelu", 1, [](Graph&, const Vars& x) { return gelu(x[0]); }},
-      {"select", 2, [](Graph&, const Vars& x) { return select(greater(x[0], 0), x[0], x[1]); }},
+      {"less", 2, [](Graph&, const Vars& x) { return less(x[0], x[1]); }},
       {"cast", 1,
        [](Graph&, const Vars& x) { return cast(x[0], x[0].dtype() == f32 ? bf16 : f32); }},
       {"sum all", 1, [](Graph&, const Vars& x) { return sum(x[0]); }},

@@ -11,8 +11,9 @@ namespace {
 
 constexpr std::int64_t kPiece = 1024;  // elements: the buffers of all inputs fit into the L1 cache
 constexpr std::int64_t kMaxElementBytes = 8;
-constexpr std::int64_t kShortRow = 64;      // elements: below, a call per row is too dear
-constexpr std::int64_t kGrain = 16 * 1024;  // elements
+constexpr std::int64_t kShortRow = 64;              // elements: below, a call per row is too dear
+constexpr std::int64_t kGrain = 16 * 1024;          // elements
+constexpr std::int64_t kBufferedGrain = 64 * 1024;  // elements: patterns are filled once per range
 constexpr std::int64_t kParallelFrom =
     32 * 1024;  // elements: below, threads cost more than they do
 
@@ -107,7 +108,7 @@ void ElementwisePlan::choose_access() {
     buffered = buffered || input.access == Access::pattern || input.access == Access::walk;
   }
   piece_ = !buffered ? count_ : by_rows_ ? kPiece : kPiece / longest * longest;
-  grain_ = buffered ? kGrain / piece_ * piece_ : kGrain;  // ranges begin where pieces begin
+  grain_ = buffered ? kBufferedGrain / piece_ * piece_ : kGrain;  // ranges begin where pieces begin
 }
 
 std::int64_t ElementwisePlan::offset(const Input& input, std::int64_t position) const {
@@ -136,11 +137,14 @@ void ElementwisePlan::gather(const Input& input, const std::byte* from, std::int
     const std::int64_t run = std::min(size, sizes_[last] - position[last]);
     Element element;
     std::memcpy(&element, from, sizeof(Element));
-    for (std::int64_t i = 0; i < run; ++i) {
-      if (stride != 0) {
-        std::memcpy(&element, from + i * stride, sizeof(Element));
+    if (stride == 0) {  // most often a scalar: compilers make a fast loop of this one
+      for (std::int64_t i = 0; i < run; ++i) {
+        std::memcpy(buffer + i * kBytes, &element, sizeof(Element));
       }
-      std::memcpy(buffer + i * kBytes, &element, sizeof(Element));
+    } else {
+      for (std::int64_t i = 0; i < run; ++i) {
+        std::memcpy(buffer + i * kBytes, from + i * stride, sizeof(Element));
+      }
     }
     buffer += run * kBytes;
     size -= run;

@@ -80,6 +80,33 @@ using Lane =
                        std::conditional_t<std::is_base_of_v<Sum, F> && kInTiles<F, S>, float,
                                           std::conditional_t<HasStart<F>, double, float>>>;
 
+// The sum of a row of floats. Sums of four are floats and the rest is double: converting every
+// element would cost more than adding it. (Four elements near the largest float may so become
+// infinite.) Returns how many elements it took.
+inline std::int64_t sum_by_fours(const float* x, std::int64_t count, Vector<double>& sum) {
+  constexpr int kWidth = kLanes<float>, kHalf = kLanes<double>;
+  Vector<double> t0 = {}, t1 = {}, t2 = {}, t3 = {};
+  std::int64_t i = 0;
+  for (; i + 8 * kWidth <= count; i += 8 * kWidth) {
+    const float* from = x + i;
+    float fours[2 * kWidth];
+    const Vector<float> a =
+        (load_vector<float>(from) + load_vector<float>(from + kWidth)) +
+        (load_vector<float>(from + 2 * kWidth) + load_vector<float>(from + 3 * kWidth));
+    const Vector<float> b =
+        (load_vector<float>(from + 4 * kWidth) + load_vector<float>(from + 5 * kWidth)) +
+        (load_vector<float>(from + 6 * kWidth) + load_vector<float>(from + 7 * kWidth));
+    __builtin_memcpy(fours, &a, sizeof(a));
+    __builtin_memcpy(fours + kWidth, &b, sizeof(b));
+    t0 += load_vector<double>(fours);
+    t1 += load_vector<double>(fours + kHalf);
+    t2 += load_vector<double>(fours + kWidth);
+    t3 += load_vector<double>(fours + kWidth + kHalf);
+  }
+  sum += (t0 + t1) + (t2 + t3);
+  return i;
+}
+
 // A row of numbers of type W in lanes of type L. Eight vectors of totals: additions wait for each
 // other, so several are under way at once.
 template <class F, class L, class W>
@@ -93,7 +120,9 @@ double fold_row(const W* x, std::int64_t count, double shift, double total) {
   std::int64_t i = 0;
   if (count >= kWidth) {
     Vector<L> totals = starts;
-    if (count >= kTotals * kWidth) {
+    if constexpr (std::is_same_v<F, Sum> && std::is_same_v<L, double> && std::is_same_v<W, float>) {
+      i = sum_by_fours(x, count, totals);
+    } else if (count >= kTotals * kWidth) {
       Vector<L> t0 = starts, t1 = starts, t2 = starts, t3 = starts, t4 = starts, t5 = starts,
                 t6 = starts, t7 = starts;
       for (; i + kTotals * kWidth <= count; i += kTotals * kWidth) {
