@@ -4,7 +4,7 @@
 #include <numbers>
 #include <numeric>
 
-#include "antichain/ops/random_functions.h"
+#include "antichain/base/random_functions.h"
 
 namespace antichain {
 

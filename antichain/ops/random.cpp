@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "antichain/base/random_functions.h"
 #include "antichain/graph/infer_context.h"
 #include "antichain/graph/kernel_context.h"
-#include "antichain/ops/random_functions.h"
 #include "antichain/ops/random_key.h"
 #include "antichain/ops/require_size.h"
 

@@ -1,11 +1,11 @@
 // Keys: that of the run, and keys derived from others.
 #include "antichain/ops/random_key.h"
 
+#include "antichain/base/random_functions.h"
 #include "antichain/graph/infer_context.h"
 #include "antichain/graph/kernel_context.h"
 #include "antichain/ops/creation.h"
 #include "antichain/ops/random.h"
-#include "antichain/ops/random_functions.h"
 #include "antichain/ops/state_ops.h"
 
 namespace antichain {
