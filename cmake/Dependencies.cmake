@@ -1,17 +1,21 @@
 # The libraries Antichain builds on. Required: fmt, threads, GoogleTest when tests are built.
-# Without CLI11 and nlohmann_json there is no command-line program; without dlpack no exchange of
-# tensors with other frameworks.
+# Without nlohmann_json there is no trainer and no recipe, without CLI11 too no command-line program;
+# without dlpack no exchange of tensors with other frameworks.
 
 find_package(Threads REQUIRED)
 find_package(fmt 9 REQUIRED)
 find_package(CLI11 QUIET)
 find_package(nlohmann_json QUIET)
 
+set(ANTICHAIN_BUILD_TRAINING ${nlohmann_json_FOUND})
+if(NOT ANTICHAIN_BUILD_TRAINING)
+  message(STATUS "antichain: nlohmann_json not found; lost: the trainer, the recipes, the program")
+endif()
 set(ANTICHAIN_BUILD_PROGRAM OFF)
-if(CLI11_FOUND AND nlohmann_json_FOUND)
+if(ANTICHAIN_BUILD_TRAINING AND CLI11_FOUND)
   set(ANTICHAIN_BUILD_PROGRAM ON)
-else()
-  message(STATUS "antichain: CLI11 or nlohmann_json not found; lost: the program `antichain`")
+elseif(ANTICHAIN_BUILD_TRAINING)
+  message(STATUS "antichain: CLI11 not found; lost: the program `antichain`")
 endif()
 
 find_path(DLPACK_INCLUDE_DIR dlpack/dlpack.h)

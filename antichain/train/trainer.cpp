@@ -1,0 +1,248 @@
+#include "antichain/train/trainer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+
+#include "antichain/base/error.h"
+#include "antichain/train/event_file.h"
+
+namespace antichain {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t kCurvePoints = 1000;  // of the training loss, about
+
+std::int64_t size_of(const data::Batch& batch) {
+  require(!batch.empty(), "a batch is empty");
+  return batch.begin()->second.shape().at(0);
+}
+
+// An axis that is not there counts as 1: the mean over all examples.
+double total(const Tensor& tensor) {
+  const std::vector<double> values = tensor.to_vector<double>();
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+void check(const Training& training, const TrainOptions& options) {
+  require(options.epochs > 0, "epochs must be above 0, got {}", options.epochs);
+  require(options.keep > 0, "at least one checkpoint must be kept, got {}", options.keep);
+  require(options.evaluate_every > 0, "evaluate_every must be above 0, got {}",
+          options.evaluate_every);
+  require(options.checkpoint_every >= 0 && options.patience >= 0 && options.max_steps >= 0,
+          "checkpoint_every, patience and max_steps must not be negative");
+  require(options.patience == 0 || !training.evaluations.empty(),
+          "patience needs an evaluation to watch");
+  require(!options.resume || !options.folder.empty(), "resume needs a folder");
+}
+
+}  // namespace
+
+Score evaluate(const Evaluation& evaluation) {
+  data::Batches batches(evaluation.set, {.batch = evaluation.batch, .shuffle = false});
+  const auto examples = static_cast<double>(evaluation.set->size());
+  require(examples > 0, "there is nothing to evaluate on in '{}'", evaluation.name);
+  double loss = 0, hits = 0;
+  bool has_hits = false;
+  Results results;
+  data::Batch batch;
+  batches.start(0);
+  while (batches.next(batch)) {
+    evaluation.executable.run_into(results, batch);
+    loss += total(results[0]);
+    has_hits = results.size() > 1;
+    hits += has_hits ? total(results[1]) : 0;
+  }
+  Score score{.loss = loss / examples};
+  if (has_hits) {
+    score.accuracy = hits / examples;
+  }
+  return score;
+}
+
+Trainer::Trainer(Training training, TrainOptions options)
+    : training_(std::move(training)), options_(std::move(options)) {
+  check(training_, options_);
+  steps_per_epoch_ = training_.batches.batches_per_epoch();
+  require(steps_per_epoch_ > 0, "there is not one batch to train on");
+  all_steps_ = options_.epochs * steps_per_epoch_;
+  if (options_.max_steps > 0) {
+    all_steps_ = std::min(all_steps_, options_.max_steps);
+  }
+  note_every_ = std::max<std::int64_t>(1, all_steps_ / kCurvePoints);
+}
+
+Trainer::~Trainer() = default;
+
+TrainResult Trainer::run() {
+  restore();
+  while (!state_.finished && !stopped_) {
+    if (run_epoch()) {
+      finish_epoch();
+    }
+    save();
+  }
+  return {.finished = state_.finished,
+          .train_loss = train_loss_,
+          .scores = scores_,
+          .epochs = state_.epoch - 1,
+          .steps = state_.step,
+          .samples = state_.samples,
+          .seconds = state_.seconds,
+          .history = state_.history};
+}
+
+void Trainer::restore() {
+  if (options_.folder.empty()) {
+    return;
+  }
+  if (options_.resume) {
+    if (std::optional<Checkpoint> found = load_checkpoint(options_.folder / "checkpoints")) {
+      state_ = std::move(found->state);
+      best_ = std::move(found->best);
+      for (const auto& [name, value] : found->states) {
+        training_.states.set(name, value);
+      }
+      steps_before_ = state_.step;
+      samples_before_ = state_.samples;
+    }
+  }
+  events_ = std::make_unique<EventFile>(options_.folder / "events", state_.history);
+  if (state_.finished) {  // nothing to train: say what was found then
+    for (const Evaluation& evaluation : training_.evaluations) {
+      scores_[evaluation.name] = evaluate(evaluation);
+    }
+    const auto curve = state_.history.find("train/loss");
+    train_loss_ = curve != state_.history.end() ? curve->second.back().value : 0;
+  }
+}
+
+// Returns whether the epoch came to its end.
+bool Trainer::run_epoch() {
+  data::Batch batch;
+  training_.batches.start(state_.epoch, state_.batch);
+  while (training_.batches.next(batch)) {
+    run_step(batch);
+    const bool last = state_.batch == steps_per_epoch_;
+    if (!last && options_.checkpoint_every > 0 && state_.step % options_.checkpoint_every == 0) {
+      save();
+    }
+    if (state_.step == options_.max_steps) {
+      return true;
+    }
+    stopped_ = options_.stop && options_.stop();
+    if (stopped_) {
+      return last;
+    }
+  }
+  return true;
+}
+
+void Trainer::run_step(const data::Batch& batch) {
+  const Clock::time_point start = Clock::now();
+  training_.step.run_into(results_, batch);
+  state_.seconds += std::chrono::duration<double>(Clock::now() - start).count();
+  const double loss = results_.item<double>();
+  const std::int64_t samples = size_of(batch);
+  ++state_.step;
+  ++state_.batch;
+  state_.samples += samples;
+  require<DataError>(std::isfinite(loss), "the loss is {} after step {}; a smaller lr may help",
+                     loss, state_.step);
+  state_.loss_total += loss * static_cast<double>(samples);
+  state_.loss_samples += samples;
+  if (state_.step % note_every_ == 0) {
+    note("step/loss", loss);
+  }
+  report_progress(loss);
+}
+
+void Trainer::finish_epoch() {
+  train_loss_ = state_.loss_total / static_cast<double>(state_.loss_samples);
+  note("train/loss", train_loss_);
+  const bool last = state_.epoch == options_.epochs || state_.step == options_.max_steps;
+  if (last || state_.epoch % options_.evaluate_every == 0) {
+    for (const Evaluation& evaluation : training_.evaluations) {
+      const Score score = scores_[evaluation.name] = evaluate(evaluation);
+      note(evaluation.name + "/loss", score.loss);
+      if (!std::isnan(score.accuracy)) {
+        note(evaluation.name + "/accuracy", score.accuracy);
+      }
+    }
+    if (options_.patience > 0) {
+      keep_best(scores_.at(training_.evaluations.front().name));
+    }
+  }
+  state_.finished = last || out_of_patience();
+  ++state_.epoch;
+  state_.batch = 0;
+  state_.loss_total = 0;
+  state_.loss_samples = 0;
+  if (state_.finished && !best_.empty()) {
+    for (const auto& [name, value] : best_) {
+      training_.states.set(name, value);
+    }
+    for (const Evaluation& evaluation : training_.evaluations) {
+      scores_[evaluation.name] = evaluate(evaluation);
+    }
+  }
+}
+
+void Trainer::note(const std::string& curve, double value) {
+  const CurvePoint point{.step = state_.step, .value = value, .time = time_now()};
+  state_.history[curve].push_back(point);
+  if (events_) {
+    events_->add(curve, point);
+  }
+}
+
+bool Trainer::out_of_patience() const {
+  return options_.patience > 0 && state_.epoch - state_.best_epoch >= options_.patience;
+}
+
+void Trainer::keep_best(const Score& score) {
+  // By accuracy where there is one, otherwise by the loss; the earlier of equals stays.
+  const bool by_accuracy = !std::isnan(score.accuracy);
+  const double value = by_accuracy ? score.accuracy : -score.loss;
+  if (state_.best_epoch == 0 || value > state_.best_score) {
+    state_.best_score = value;
+    state_.best_epoch = state_.epoch;
+    best_.clear();
+    for (const auto& [name, tensor] : training_.states.all()) {
+      best_[name] = tensor.clone();
+    }
+  }
+}
+
+void Trainer::save() {
+  if (options_.folder.empty()) {
+    return;
+  }
+  save_checkpoint(options_.folder / "checkpoints",
+                  {.state = state_, .states = training_.states.all(), .best = best_},
+                  options_.keep);
+}
+
+void Trainer::report_progress(double loss) const {
+  if (!options_.progress) {
+    return;
+  }
+  TrainProgress progress{.epoch = state_.epoch,
+                         .epochs = options_.epochs,
+                         .step = state_.step,
+                         .steps = all_steps_,
+                         .first_step = steps_before_,
+                         .samples = state_.samples - samples_before_,
+                         .loss = loss,
+                         .accuracy = std::numeric_limits<double>::quiet_NaN()};
+  if (!training_.evaluations.empty()) {
+    const auto score = scores_.find(training_.evaluations.front().name);
+    progress.accuracy = score != scores_.end() ? score->second.accuracy : progress.accuracy;
+  }
+  options_.progress(progress);
+}
+
+}  // namespace antichain

@@ -1,0 +1,124 @@
+// Trainer: runs a compiled training step over a data set, epoch after epoch, with evaluation, early
+// stopping, checkpoints, event files and progress.
+//
+//   Trainer trainer({.step = step, .batches = batches, .states = session.states(),
+//                    .evaluations = {{"test", evaluation, test_set}}},
+//                   {.epochs = 10, .folder = "runs/first"});
+//   TrainResult result = trainer.run();
+//
+// A run that was killed goes on at its last checkpoint when it is started again with `resume`, and
+// ends with the same bits as one that was not.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "antichain/data/batches.h"
+#include "antichain/graph/state_store.h"
+#include "antichain/runtime/executable.h"
+#include "antichain/train/checkpoint.h"
+
+namespace antichain {
+
+class EventFile;
+
+/// How a model does on a data set.
+struct Score {
+  double loss = 0;
+  double accuracy = std::numeric_limits<double>::quiet_NaN();  // NaN: the model has none
+};
+
+/// A data set to look at after every epoch. The executable returns the loss of each example and,
+/// where that makes sense, 1 or 0 for a right or wrong answer; it writes no state.
+struct Evaluation {
+  std::string name;  // "validation", "test"
+  const Executable& executable;
+  data::DatasetPtr set;
+  std::int64_t batch = 256;
+};
+
+/// Returns the mean over the whole set.
+Score evaluate(const Evaluation& evaluation);
+
+/// What is trained, on what. All of it must outlive the trainer.
+struct Training {
+  const Executable& step;  // returns the mean loss of the batch, and writes the updates
+  data::Batches& batches;
+  StateStore& states;
+  // The first one is the one that progress shows and that early stopping watches.
+  std::vector<Evaluation> evaluations = {};
+};
+
+/// Tells how far a run has come, after every step.
+struct TrainProgress {
+  std::int64_t epoch = 0, epochs = 0;  // the current one counts from 1
+  std::int64_t step = 0, steps = 0;    // done and in all
+  std::int64_t first_step = 0;         // done when this sitting began
+  std::int64_t samples = 0;            // trained on in this sitting
+  double loss = 0;                     // of this step
+  double accuracy = 0;                 // as of the last evaluation; NaN before the first
+};
+
+struct TrainOptions {
+  std::int64_t epochs = 10;
+  std::filesystem::path folder = {};  // for checkpoints and events; empty: nothing is written
+  bool resume = false;                // go on at the newest checkpoint in the folder
+  std::int64_t checkpoint_every = 0;  // steps; 0: at the end of every epoch only
+  std::int64_t keep = 2;              // how many checkpoints
+  // Epochs without a better first evaluation before the run ends with the states of the best epoch;
+  // 0: all epochs are run, and the last states stay.
+  std::int64_t patience = 0;
+  std::int64_t evaluate_every = 1;  // epochs
+  std::int64_t max_steps = 0;  // ends the run after that many steps; 0: at the end of the epochs
+  std::function<void(const TrainProgress&)> progress = {};
+  std::function<bool()> stop = {};  // asked after every step; true: write a checkpoint and return
+};
+
+struct TrainResult {
+  bool finished = true;                 // false: stopped on request
+  double train_loss = 0;                // mean over the last epoch
+  std::map<std::string, Score> scores;  // by the evaluation's name, of the states that stayed
+  std::int64_t epochs = 0, steps = 0;   // done in all
+  std::int64_t samples = 0;
+  double seconds = 0;  // of training, without evaluation; all sittings together
+  History history;
+};
+
+class Trainer {
+ public:
+  Trainer(Training training, TrainOptions options);
+  ~Trainer();
+
+  /// Trains to the end. Throws DataError when the loss is no longer a number.
+  TrainResult run();
+
+ private:
+  void restore();
+  bool run_epoch();
+  void run_step(const data::Batch& batch);
+  void finish_epoch();
+  void note(const std::string& curve, double value);
+  bool out_of_patience() const;
+  void keep_best(const Score& score);
+  void save();
+  void report_progress(double loss) const;
+
+  Training training_;
+  TrainOptions options_;
+  TrainState state_;
+  NamedTensors best_;
+  std::map<std::string, Score> scores_;
+  std::unique_ptr<EventFile> events_;
+  Results results_;
+  double train_loss_ = 0;
+  bool stopped_ = false;
+  std::int64_t steps_before_ = 0, samples_before_ = 0;  // of earlier sittings
+  std::int64_t steps_per_epoch_ = 0, all_steps_ = 0, note_every_ = 1;
+};
+
+}  // namespace antichain

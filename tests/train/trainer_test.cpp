@@ -1,0 +1,191 @@
+#include "antichain/train/trainer.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "antichain/nn/layers.h"
+#include "antichain/nn/sgd.h"
+#include "antichain/ops/creation.h"
+#include "antichain/ops/normalization.h"
+#include "antichain/ops/random.h"
+#include "antichain/ops/reduce.h"
+#include "antichain/ops/state_ops.h"
+#include "antichain/session/session.h"
+#include "tests/tensor/expect_error.h"
+#include "tests/train/temporary_folder.h"
+
+namespace antichain {
+namespace {
+
+data::DatasetPtr points(std::int64_t count) {
+  std::vector<float> x;
+  std::vector<std::int64_t> y;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float a = std::sin(static_cast<float>(i)), b = std::cos(3 * static_cast<float>(i));
+    x.insert(x.end(), {a, b});
+    y.push_back(a * b > 0 ? 1 : 0);
+  }
+  return std::make_shared<data::TensorDataset>(
+      data::Batch{{"x", Tensor::of(Shape{count, 2}, x)}, {"y", Tensor::of(Shape{count}, y)}});
+}
+
+// A classifier with noise in its input, momentum and a batch that does not divide the data:
+// whatever is forgotten in a checkpoint shows.
+struct Model {
+  explicit Model(double lr = 0.1)
+      : graph(session.graph()), step(compile_step(lr)), evaluation(compile_evaluation()) {}
+
+  Var logits(Var x) { return nn::mlp(x, {8, 2}); }
+  Executable compile_step(double lr) {
+    const Var x = graph.input("x", f32, {"n", 2}), y = graph.input("y", i64, {"n"});
+    const Var noise = random_normal(graph, f32, x.shape()) * 0.1;
+    const Var loss = mean(cross_entropy(logits(x + noise), y));
+    return session.compile({loss}, {.updates = optim::sgd(loss, {.lr = lr, .momentum = 0.9})});
+  }
+  Executable compile_evaluation() {
+    Graph other = session.graph();
+    const Var x = other.input("x", f32, {"n", 2}), y = other.input("y", i64, {"n"});
+    const Var out = logits(x);
+    return session.compile({cross_entropy(out, y), cast(equal(argmax(out, -1), y), f32)});
+  }
+  TrainResult train(const TrainOptions& options) {
+    data::Batches batches(points(50), {.batch = 16, .seed = 5});
+    return Trainer({.step = step,
+                    .batches = batches,
+                    .states = session.states(),
+                    .evaluations = {{"test", evaluation, points(20), 7}}},
+                   options)
+        .run();
+  }
+
+  Session session;
+  Graph graph;
+  Executable step, evaluation;
+};
+
+void expect_same_states(Model& a, Model& b) {
+  ASSERT_EQ(a.session.states().all().size(), b.session.states().all().size());
+  for (const auto& [name, value] : a.session.states().all()) {
+    EXPECT_TRUE(bit_equal(value, b.session.states().get(name))) << name;
+  }
+}
+
+TEST(Trainer, LearnsAndMeasures) {
+  Model model;
+  const TrainResult result = model.train({.epochs = 60});
+  EXPECT_TRUE(result.finished);
+  EXPECT_EQ(result.epochs, 60);
+  EXPECT_EQ(result.steps, 240);
+  EXPECT_EQ(result.samples, 3000);
+  EXPECT_GT(result.seconds, 0);
+  EXPECT_GE(result.scores.at("test").accuracy, 0.9);
+  EXPECT_EQ(result.history.at("train/loss").size(), 60U);
+  EXPECT_EQ(result.history.at("train/loss").back().value, result.train_loss);
+  EXPECT_EQ(result.history.at("step/loss").size(), 240U);
+  EXPECT_LT(result.train_loss, result.history.at("train/loss").front().value);
+}
+
+TEST(Trainer, TheScoreIsTheMeanOverAllExamples) {
+  Model model;
+  const data::DatasetPtr set = points(20);
+  const Score by_sevens = evaluate({"test", model.evaluation, set, 7});
+  const Score at_once = evaluate({"test", model.evaluation, set, 20});
+  const Results all = model.evaluation(data::take_all(*set));
+  double loss = 0;
+  for (const double value : all[0].to_vector<double>()) {
+    loss += value / 20;
+  }
+  EXPECT_NEAR(by_sevens.loss, loss, 1e-6);
+  EXPECT_NEAR(at_once.loss, loss, 1e-6);
+  EXPECT_EQ(by_sevens.accuracy, at_once.accuracy);
+}
+
+// Stopped after every number of steps, at a checkpoint or not, then resumed.
+TEST(Trainer, ResumesToTheBit) {
+  Model whole;
+  const TrainResult expected = whole.train({.epochs = 3});
+  for (const std::int64_t stop_at : {1, 4, 6, 11}) {
+    SCOPED_TRACE(stop_at);
+    const TemporaryFolder folder;
+    std::int64_t steps = 0;
+    Model first;
+    const TrainResult half =
+        first.train({.epochs = 3, .folder = folder.path(), .checkpoint_every = 2, .stop = [&] {
+                       return ++steps == stop_at;
+                     }});
+    EXPECT_FALSE(half.finished);
+    Model second;
+    const TrainResult rest = second.train({.epochs = 3, .folder = folder.path(), .resume = true});
+    EXPECT_TRUE(rest.finished);
+    EXPECT_EQ(rest.steps, expected.steps);
+    EXPECT_EQ(rest.train_loss, expected.train_loss);
+    EXPECT_EQ(rest.scores.at("test").loss, expected.scores.at("test").loss);
+    EXPECT_EQ(rest.history.at("step/loss").size(), expected.history.at("step/loss").size());
+    expect_same_states(whole, second);
+  }
+}
+
+TEST(Trainer, AFinishedRunIsNotRunAgain) {
+  const TemporaryFolder folder;
+  Model first, second;
+  const TrainResult done = first.train({.epochs = 2, .folder = folder.path()});
+  const TrainResult again = second.train({.epochs = 2, .folder = folder.path(), .resume = true});
+  EXPECT_EQ(again.steps, done.steps);
+  EXPECT_EQ(again.train_loss, done.train_loss);
+  EXPECT_EQ(again.scores.at("test").loss, done.scores.at("test").loss);
+  expect_same_states(first, second);
+}
+
+TEST(Trainer, StopsEarlyWithTheBestStates) {
+  const TemporaryFolder folder;
+  Model model(3.0);  // so large that it gets worse now and then
+  const TrainResult result = model.train({.epochs = 200, .folder = folder.path(), .patience = 3});
+  const Curve& accuracy = result.history.at("test/accuracy");
+  double best = 0;
+  std::size_t best_epoch = 0;
+  for (std::size_t i = 0; i < accuracy.size(); ++i) {
+    if (accuracy[i].value > best) {
+      best = accuracy[i].value;
+      best_epoch = i + 1;
+    }
+  }
+  EXPECT_LT(result.epochs, 200);
+  EXPECT_EQ(static_cast<std::size_t>(result.epochs), best_epoch + 3);
+  EXPECT_EQ(result.scores.at("test").accuracy, best);
+}
+
+TEST(Trainer, EndsAfterSomeStepsWhenAskedTo) {
+  Model model;
+  const TrainResult result = model.train({.epochs = 10, .max_steps = 6});
+  EXPECT_TRUE(result.finished);
+  EXPECT_EQ(result.steps, 6);
+  EXPECT_EQ(result.samples, 50 + 32);
+}
+
+TEST(Trainer, ReportsEveryStep) {
+  Model model;
+  std::vector<TrainProgress> seen;
+  model.train({.epochs = 2, .progress = [&](const TrainProgress& p) { seen.push_back(p); }});
+  ASSERT_EQ(seen.size(), 8U);
+  EXPECT_EQ(seen.front().step, 1);
+  EXPECT_EQ(seen.front().steps, 8);
+  EXPECT_TRUE(std::isnan(seen.front().accuracy));
+  EXPECT_EQ(seen.back().epoch, 2);
+  EXPECT_EQ(seen.back().samples, 100);
+  EXPECT_FALSE(std::isnan(seen.back().accuracy));
+}
+
+TEST(Trainer, MistakesAreSentences) {
+  Model model;
+  expect_error<InvalidArgument>("epochs must be above 0, got 0",
+                                [&] { model.train({.epochs = 0}); });
+  expect_error<InvalidArgument>("resume needs a folder", [&] { model.train({.resume = true}); });
+  expect_error<InvalidArgument>("at least one checkpoint must be kept, got 0",
+                                [&] { model.train({.keep = 0}); });
+  Model wild(1e30);
+  EXPECT_THROW(wild.train({.epochs = 5}), DataError);
+}
+
+}  // namespace
+}  // namespace antichain
