@@ -16,7 +16,6 @@
 #include "antichain/graph/var.h"
 #include "antichain/nn/initialisers.h"
 #include "antichain/nn/layers.h"
-#include "antichain/nn/sgd.h"
 #include "antichain/ops/control_flow.h"
 #include "antichain/ops/convolution.h"
 #include "antichain/ops/creation.h"
@@ -35,6 +34,10 @@
 #include "antichain/ops/sorting.h"
 #include "antichain/ops/sparse.h"
 #include "antichain/ops/state_ops.h"
+#include "antichain/optim/adam.h"
+#include "antichain/optim/schedule.h"
+#include "antichain/optim/sgd.h"
+#include "antichain/optim/step_options.h"
 
 // Running them.
 #include "antichain/graph/state_store.h"

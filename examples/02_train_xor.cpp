@@ -18,7 +18,7 @@ double train(const std::string& engine) {
   // Parameters are created and named on the way: "mlp.0.weight", "mlp.0.bias", ...
   const ac::Var logits = ac::nn::mlp(x, {8, 2}, {.activation = ac::tanh});
   const ac::Var loss = ac::mean(ac::cross_entropy(logits, label));
-  const auto step = ac::optim::sgd(loss, {.lr = 0.2, .momentum = 0.9, .engine = engine});
+  const auto step = ac::optim::sgd(loss, {.lr = 0.2, .momentum = 0.9, .step = {.engine = engine}});
   const ac::Executable training = session.compile({loss}, {.updates = step});
 
   const ac::Feeds all_cases = {{"x", ac::Tensor::of<float>({4, 2}, {0, 0, 0, 1, 1, 0, 1, 1})},

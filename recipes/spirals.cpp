@@ -6,10 +6,10 @@
 #include <limits>
 
 #include "antichain/nn/layers.h"
-#include "antichain/nn/sgd.h"
 #include "antichain/ops/normalization.h"
 #include "antichain/ops/reduce.h"
 #include "antichain/ops/state_ops.h"
+#include "antichain/optim/sgd.h"
 #include "antichain/session/session.h"
 #include "recipes/spirals_data.h"
 
@@ -60,9 +60,10 @@ Model build(Graph& graph, const RecipeSettings& settings) {
 }
 
 Executable compile_training(Session& session, const Model& model, const RecipeSettings& settings) {
-  const std::vector<Var> updates = optim::sgd(model.loss, {.lr = settings.number("lr"),
-                                                           .momentum = settings.number("momentum"),
-                                                           .engine = settings.text("engine")});
+  const std::vector<Var> updates =
+      optim::sgd(model.loss, {.lr = settings.number("lr"),
+                              .momentum = settings.number("momentum"),
+                              .step = {.engine = settings.text("engine")}});
   return session.compile({model.loss}, {.updates = updates});
 }
 

@@ -176,19 +176,21 @@ void Graph::order_effects(Op op) {
     last = op.id();
     return;
   }
-  Effects& state = effects_[op.attrs().get<std::string>("state")];
-  if (state.last_write.valid()) {
-    edges.push_back({state.last_write, true});
+  for (const std::string& name : op.states()) {
+    Effects& state = effects_[name];
+    if (state.last_write.valid()) {
+      edges.push_back({state.last_write, true});
+    }
+    if (effect == Effect::reads_state) {
+      state.reads.push_back(op.id());
+      continue;
+    }
+    for (OpId read : state.reads) {
+      edges.push_back({read, false});
+    }
+    state.last_write = op.id();
+    state.reads.clear();
   }
-  if (effect == Effect::reads_state) {
-    state.reads.push_back(op.id());
-    return;
-  }
-  for (OpId read : state.reads) {
-    edges.push_back({read, false});
-  }
-  state.last_write = op.id();
-  state.reads.clear();
 }
 
 Var Graph::current_read(std::string_view state) const {

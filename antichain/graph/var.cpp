@@ -72,6 +72,17 @@ std::vector<Var> Op::outputs() const {
 
 std::span<const RegionId> Op::regions() const { return graph_->ops_[id_.value].regions; }
 
+std::vector<std::string> Op::states() const {
+  std::vector<std::string> names;
+  if (def().effect == Effect::reads_state || def().effect == Effect::writes_state) {
+    for (const auto& [name, value] : attrs().entries()) {
+      if (name.starts_with("state")) {
+        names.push_back(std::get<std::string>(value));
+      }
+    }
+  }
+  return names;
+}
 std::span<const ControlEdge> Op::control_edges() const {
   const auto found = graph_->control_.find(id_);
   return found == graph_->control_.end() ? std::span<const ControlEdge>() : found->second;

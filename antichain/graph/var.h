@@ -106,6 +106,8 @@ class Op {
   std::vector<Var> outputs() const;
   std::span<const RegionId> regions() const;
   std::span<const ControlEdge> control_edges() const;
+  /// Returns the names of the states that the op reads or writes.
+  std::vector<std::string> states() const;
   const std::source_location& location() const;
   /// Returns the scope that was open when the op was built: "encoder.gru".
   const std::string& scope() const;

@@ -20,6 +20,7 @@
 #include "antichain/ops/sorting.h"
 #include "antichain/ops/sparse.h"
 #include "antichain/ops/state_ops.h"
+#include "antichain/ops/update_ops.h"
 
 namespace antichain {
 
@@ -42,6 +43,7 @@ const std::vector<OpFamily>& op_families() {
       {"Sorting", sorting_family()},
       {"Random numbers", random_family()},
       {"State", state_family()},
+      {"Steps of optimisers", update_family()},
       {"Watching values", debug_family()},
       {"Flow of gradients", gradient_family()},
       {"Control flow", control_flow_family()},

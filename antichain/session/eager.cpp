@@ -30,7 +30,7 @@ class Eager::Tape final : public Evaluator {
     for (Var input : op.inputs()) {
       inputs.push_back(&value(input));
     }
-    session_.initialise_state_of(op);
+    session_.initialise_states_of(op);
     const std::vector<std::uint8_t> wanted(static_cast<std::size_t>(op.num_outputs()), 1);
     std::vector<Tensor> outputs =
         OpRunner(op, session_.backend().kernels(), session_.logger()).run(inputs, wanted, state_);

@@ -69,16 +69,17 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
 
 void Session::initialise_states(Graph& graph, const std::vector<Var>& roots) {
   for (Op op : schedule(graph, roots)) {
-    initialise_state_of(op);
+    initialise_states_of(op);
   }
 }
 
-void Session::initialise_state_of(Op op) {
-  if (op.def().effect != Effect::reads_state && op.def().effect != Effect::writes_state) {
-    return;
+void Session::initialise_states_of(Op op) {
+  for (const std::string& name : op.states()) {
+    initialise_state(op.graph(), name);
   }
-  Graph& graph = op.graph();
-  const std::string& name = op.attrs().get<std::string>("state");
+}
+
+void Session::initialise_state(Graph& graph, const std::string& name) {
   const StateInfo& state = *graph.find_state(name);
   if (states_.contains(name)) {
     const Tensor& known = states_.get(name);

@@ -47,11 +47,12 @@ class Session {
   const Backend& backend() const { return *backend_; }
   const Logger& logger() const { return options_.logger; }
 
-  /// Gives the state that an op reads or writes its initial value, when it has none yet.
-  void initialise_state_of(Op op);
+  /// Gives the states that an op reads or writes their initial values, where they have none yet.
+  void initialise_states_of(Op op);
 
  private:
   void initialise_states(Graph& graph, const std::vector<Var>& roots);
+  void initialise_state(Graph& graph, const std::string& name);
 
   SessionOptions options_;
   std::shared_ptr<EngineSet> engines_;

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "antichain/nn/layers.h"
-#include "antichain/nn/sgd.h"
+#include "antichain/optim/sgd.h"
 #include "antichain/ops/creation.h"
 #include "antichain/ops/normalization.h"
 #include "antichain/ops/random.h"

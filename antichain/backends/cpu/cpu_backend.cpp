@@ -12,6 +12,7 @@
 #include "antichain/backends/cpu/rowwise_kernels.h"
 #include "antichain/backends/cpu/sparse_kernels.h"
 #include "antichain/backends/cpu/state_kernels.h"
+#include "antichain/backends/cpu/update_kernels.h"
 
 namespace antichain {
 
@@ -27,6 +28,7 @@ class CpuBackend final : public Backend {
     cpu::register_scatter(kernels_);
     cpu::register_reductions(kernels_);
     cpu::register_state_updates(kernels_);
+    cpu::register_optimiser_steps(kernels_);
     cpu::register_onednn_matmul(kernels_);
     cpu::register_blas_matmul(kernels_);
     cpu::register_onednn_convolution(kernels_);

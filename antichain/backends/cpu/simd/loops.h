@@ -14,17 +14,19 @@ namespace antichain::cpu {
 using ElementLoop = void (*)(const void* const* in, void* out, std::int64_t count);
 
 /// The loops of one operator, by element type of its inputs; nullptr where it takes no such type.
-struct LoopRow {
+template <class Loop>
+struct RowOf {
   const char* op;
-  ElementLoop loops[kNumDTypes];
+  Loop loops[kNumDTypes];
 };
 
-struct LoopTable {
-  const LoopRow* rows;
+template <class Loop>
+struct TableOf {
+  const RowOf<Loop>* rows;
   int num_rows;
 
   /// Returns the row of an operator, or nullptr.
-  const LoopRow* find(std::string_view op) const {
+  const RowOf<Loop>* find(std::string_view op) const {
     for (int i = 0; i < num_rows; ++i) {
       if (op == rows[i].op) {
         return &rows[i];
@@ -33,6 +35,9 @@ struct LoopTable {
     return nullptr;
   }
 };
+
+using LoopRow = RowOf<ElementLoop>;
+using LoopTable = TableOf<ElementLoop>;
 
 /// Returns the loops of the operators with one input and with two.
 template <SimdLevel>

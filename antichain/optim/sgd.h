@@ -1,23 +1,23 @@
-// Stochastic gradient descent.
+// Stochastic gradient descent, and its form with a rate per layer.
 #pragma once
 
-#include <string>
 #include <vector>
 
-#include "antichain/graph/graph.h"
+#include "antichain/optim/schedule.h"
+#include "antichain/optim/step_options.h"
 
 namespace antichain::optim {
 
 struct SgdOptions {
-  double lr = 0.01;
+  Schedule lr = 0.01;
   double momentum = 0;      // in [0, 1)
   double weight_decay = 0;  // adds weight_decay * parameter to the gradient
-  std::string engine = {};  // who differentiates; empty: back-propagation
+  StepOptions step = {};
 };
 
-/// Builds one step of gradient descent on every parameter of the graph and returns the updates, for
-/// CompileOptions::updates. With gradient g of parameter w and velocity v, which starts at 0 and is
-/// kept in the buffer "<w>.momentum":
+/// Builds one step of gradient descent and returns the updates, for CompileOptions::updates. With
+/// gradient g of parameter w and velocity v, which starts at 0 and is kept in the buffer
+/// "<w>.momentum":
 ///   v := momentum * v + g + weight_decay * w,   w := w - lr * v
 /// (Sutskever et al., 2013, equations 1 and 2, with lr taken out of the velocity.)
 std::vector<Var> sgd(Var loss, const SgdOptions& options = {});

@@ -1,0 +1,227 @@
+#include "antichain/optim/gradient_step.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "antichain/autodiff/grad.h"
+#include "antichain/autodiff/walk.h"
+#include "antichain/ops/creation.h"
+#include "antichain/ops/elementwise.h"
+#include "antichain/ops/reduce.h"
+#include "antichain/ops/state_ops.h"
+
+namespace antichain::optim {
+
+namespace {
+
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+
+void require_options(const StepPlan& plan) {
+  const StepOptions& options = plan.options;
+  require_not_negative(plan.optimiser, "weight_decay", plan.weight_decay);
+  require_positive(plan.optimiser, "clip_norm", options.clip_norm.value_or(1));
+  require_positive(plan.optimiser, "clip_value", options.clip_value.value_or(1));
+  require(options.accumulate > 0, "{}: accumulate must be above 0, got {}", plan.optimiser,
+          options.accumulate);
+  require_positive(plan.optimiser, "loss_scaling.scale", options.loss_scaling.scale);
+  require(options.loss_scaling.grow_after >= 0,
+          "{}: loss_scaling.grow_after must not be negative, got {}", plan.optimiser,
+          options.loss_scaling.grow_after);
+  require(!options.name.empty(), "{}: the name is empty", plan.optimiser);
+}
+
+Var unwritten_step_count(Graph& graph, const StepPlan& plan) {
+  const Var step = step_count(graph, plan.options.name);
+  require(step.producer().control_edges().empty(),
+          "{}: the graph already has an optimiser called '{}'; give this one another name",
+          plan.optimiser, plan.options.name);
+  return step;
+}
+
+// The parts of a step that do not depend on the rule.
+class StepBuilder {
+ public:
+  StepBuilder(Var loss, const StepPlan& plan)
+      : graph_(loss.graph()), options_(plan.options), step_(unwritten_step_count(graph_, plan)) {
+    parameters_ = trained_parameters(plan.optimiser, loss, options_.parameters);
+    use_ = {truth(), number(1), options_.clip_value.value_or(kNoLimit)};
+    lr_ = plan.lr(step_);
+    differentiate(loss);
+    if (options_.accumulate > 1) {
+      accumulate();
+    }
+    if (options_.loss_scaling.grow_after > 0) {
+      skip_if_not_finite();
+    }
+    if (options_.clip_norm) {
+      clip_norm();
+    }
+  }
+
+  std::vector<Var> finish(const StepPlan& plan,
+                          const std::function<Var(const ParameterStep&)>& rule) {
+    const Var next = cast(step_, f64) + 1.0;
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      const bool decays = !options_.decays || options_.decays(parameters_[i]);
+      updates_.push_back(rule({.parameter = parameters_[i],
+                               .gradient = gradients_[i],
+                               .lr = lr_,
+                               .number = next,
+                               .weight_decay = decays ? plan.weight_decay : 0,
+                               .decays = decays,
+                               .use = use_}));
+    }
+    updates_.push_back(add_update(graph_, state_name(step_), cast(use_.when, i64)));
+    return updates_;
+  }
+
+ private:
+  Var number(double value) { return scalar(graph_, f64, value); }
+  Var truth() { return scalar(graph_, boolean, 1); }
+  Var own_buffer(std::string_view what, Var initial) {
+    return buffer(options_.name + "." + std::string(what), initial);
+  }
+
+  void differentiate(Var loss) {
+    const LossScaling& scaling = options_.loss_scaling;
+    const GradOptions by{.engine = options_.engine};
+    if (scaling.scale == 1 && scaling.grow_after == 0) {
+      gradients_ = grad(loss, parameters_, by);
+      return;
+    }
+    scale_ = scaling.grow_after > 0 ? own_buffer("loss_scale", number(scaling.scale))
+                                    : number(scaling.scale);
+    gradients_ = vjp({loss}, {cast(scale_, loss.dtype())}, parameters_, by);
+    use_.scale = 1.0 / scale_;
+  }
+
+  // Sums of gradients; the step waits for the last of its runs.
+  void accumulate() {
+    const Var run = own_buffer("run", scalar(graph_, i64, 0));
+    const Var keep = cast(not_equal(run, 0), f64);
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      const DType dtype = parameters_[i].dtype(), wide = buffer_dtype(dtype);
+      const Var total = buffer(state_name(parameters_[i]) + ".gradient_sum",
+                               zeros(graph_, wide, parameters_[i].shape()));
+      const Var sum =
+          update_states(accumulate_update_def(), {state_name(total)}, cast(gradients_[i], wide),
+                        {truth(), use_.scale, kNoLimit}, {keep});
+      gradients_[i] = cast(sum, dtype);
+      updates_.push_back(sum);
+    }
+    const Var next = modulo(run + 1, options_.accumulate);
+    updates_.push_back(assign(graph_, state_name(run), next));
+
+    use_.when = equal(next, 0);
+    use_.scale = number(1.0 / static_cast<double>(options_.accumulate));
+  }
+
+  void skip_if_not_finite() {
+    Var finite = truth();
+    for (Var gradient : gradients_) {
+      if (numel(gradient.shape()) != Dim(0)) {
+        finite =
+            logical_and(finite, logical_and(is_finite(min(gradient)), is_finite(max(gradient))));
+      }
+    }
+    // At the last run of a step: good steps are counted, the scale follows.
+    const Var good = own_buffer("good_steps", scalar(graph_, i64, 0));
+    const Var counted = select(finite, good + 1, 0);
+    const Var full = equal(counted, options_.loss_scaling.grow_after);
+    const Var factor = select(finite, select(full, number(2), number(1)), number(0.5));
+    const Var now = use_.when;
+    updates_.push_back(assign(graph_, state_name(scale_), select(now, scale_ * factor, scale_)));
+    updates_.push_back(
+        assign(graph_, state_name(good), select(now, select(full, 0, counted), good)));
+    use_.when = logical_and(now, finite);
+  }
+
+  void clip_norm() {
+    Var total = number(0);
+    for (Var gradient : gradients_) {
+      total = total + square(norm(gradient));
+    }
+    use_.scale = use_.scale * minimum(*options_.clip_norm / (sqrt(total) * use_.scale), 1.0);
+  }
+
+  Graph& graph_;
+  const StepOptions& options_;
+  Var step_, lr_, scale_;
+  std::vector<Var> parameters_, gradients_, updates_;
+  GradientUse use_;
+};
+
+}  // namespace
+
+std::string ParameterStep::buffer(std::string_view what, double initial) const {
+  const std::string name = state_name(parameter) + "." + std::string(what);
+  const DType dtype = buffer_dtype(parameter.dtype());
+  return state_name(antichain::buffer(name, full(graph(), dtype, parameter.shape(), initial)));
+}
+
+Var ParameterStep::used_gradient() const {
+  const Var wide = cast(gradient, buffer_dtype(gradient.dtype()));
+  const Var scaled = wide * cast(use.scale, wide.dtype());
+  return std::isfinite(use.limit) ? clip(scaled, -use.limit, use.limit) : scaled;
+}
+
+Var ParameterStep::update(const OpDef& rule, const std::vector<std::string>& buffers,
+                          const std::vector<Operand>& numbers) const {
+  std::vector<std::string> states = {state_name(parameter)};
+  states.insert(states.end(), buffers.begin(), buffers.end());
+  return update_states(rule, states, gradient, use, numbers);
+}
+
+std::vector<Var> gradient_step(Var loss, const StepPlan& plan,
+                               const std::function<Var(const ParameterStep&)>& rule) {
+  require_loss(plan.optimiser, loss);
+  require_options(plan);
+  return StepBuilder(loss, plan).finish(plan, rule);
+}
+
+std::vector<Var> trained_parameters(std::string_view optimiser, Var loss,
+                                    const ParameterFilter& filter) {
+  Graph& graph = loss.graph();
+  const std::vector<OpId> ancestors = find_ancestors(graph, std::vector<Var>{loss}, Reach::graph);
+  std::vector<Var> chosen;
+  for (Var parameter : parameters(graph)) {
+    if (filter ? filter(parameter)
+               : std::ranges::find(ancestors, parameter.producer().id()) != ancestors.end()) {
+      chosen.push_back(parameter);
+    }
+  }
+  require(!chosen.empty(), "{}: {}", optimiser,
+          filter ? "the filter takes none of the graph's parameters"
+                 : "the loss depends on no parameter");
+  return chosen;
+}
+
+Var norm(Var x) {
+  const Var wide = cast(x, buffer_dtype(x.dtype()));
+  return sqrt(cast(sum(square(wide)), f64));
+}
+
+void require_loss(std::string_view optimiser, Var loss) {
+  require(loss.valid(), "{}: there is no loss", optimiser);
+  require<ShapeError>(loss.rank() == 0,
+                      "{}: the loss must be one number, its shape is {}; take its mean", optimiser,
+                      to_string(loss.shape()));
+}
+
+void require_fraction(std::string_view optimiser, std::string_view option, double value) {
+  require(value >= 0 && value < 1, "{}: {} must be within [0, 1), got {}", optimiser, option,
+          value);
+}
+
+void require_positive(std::string_view optimiser, std::string_view option, double value) {
+  require(std::isfinite(value) && value > 0, "{}: {} must be above 0, got {}", optimiser, option,
+          value);
+}
+
+void require_not_negative(std::string_view optimiser, std::string_view option, double value) {
+  require(std::isfinite(value) && value >= 0, "{}: {} must not be negative, got {}", optimiser,
+          option, value);
+}
+
+}  // namespace antichain::optim
