@@ -5,13 +5,14 @@
 #include <cmath>
 #include <limits>
 
+#include "antichain/data/batches.h"
+#include "antichain/data/spirals.h"
 #include "antichain/nn/layers.h"
 #include "antichain/ops/normalization.h"
 #include "antichain/ops/reduce.h"
 #include "antichain/ops/state_ops.h"
 #include "antichain/optim/sgd.h"
 #include "antichain/session/session.h"
-#include "recipes/spirals_data.h"
 
 namespace antichain {
 
@@ -67,28 +68,23 @@ Executable compile_training(Session& session, const Model& model, const RecipeSe
   return session.compile({model.loss}, {.updates = updates});
 }
 
-LabelledPoints draw(const RecipeContext& context, std::int64_t points, std::int64_t stream) {
-  return make_spirals({.arms = context.settings.integer("arms"),
-                       .noise = context.settings.number("noise"),
-                       .points = points,
-                       .seed = context.seed,
-                       .stream = stream});
-}
-
-double evaluate(const Executable& executable, const LabelledPoints& points) {
-  return executable({{"x", points.x}, {"y", points.y}}).item<double>();
+std::shared_ptr<const data::TensorDataset> draw(const RecipeContext& context, std::int64_t points,
+                                                std::int64_t stream) {
+  return data::spirals({.arms = context.settings.integer("arms"),
+                        .noise = context.settings.number("noise"),
+                        .points = points,
+                        .seed = context.seed,
+                        .stream = stream});
 }
 
 // Trains on every point once, in a new order, and returns the mean loss.
-double train_epoch(const Executable& train, const LabelledPoints& points,
-                   const RecipeContext& context, RecipeProgress& progress) {
-  const std::int64_t batch = context.settings.integer("batch");
-  const std::vector<std::int64_t> order = shuffled(points.size(), context.seed, progress.epoch);
+double train_epoch(const Executable& train, data::Batches& batches, const RecipeContext& context,
+                   RecipeProgress& progress) {
   double total = 0;
-  for (std::int64_t first = 0; first < points.size(); first += batch) {
-    const std::int64_t count = std::min(batch, points.size() - first);
-    progress.loss =
-        evaluate(train, points.take({order.data() + first, static_cast<std::size_t>(count)}));
+  data::Batch batch;
+  for (batches.start(progress.epoch); batches.next(batch);) {
+    const std::int64_t count = batch.at("x").shape()[0];
+    progress.loss = train(batch).item<double>();
     ++progress.step;
     progress.samples += count;
     require<DataError>(std::isfinite(progress.loss),
@@ -97,7 +93,7 @@ double train_epoch(const Executable& train, const LabelledPoints& points,
     total += progress.loss * static_cast<double>(count);
     context.progress(progress);
   }
-  return total / static_cast<double>(points.size());
+  return total / static_cast<double>(batches.dataset().size());
 }
 
 double count_weights(Graph& graph) {
@@ -116,18 +112,20 @@ RecipeResult run_spirals(RecipeContext& context) {
   const Model model = build(graph, context.settings);
   const Executable test = session.compile({model.accuracy});
   const Executable train = compile_training(session, model, context.settings);
-  const LabelledPoints train_points = draw(context, kTrainPoints, kTrainStream);
-  const LabelledPoints test_points = draw(context, kTestPoints, kTestStream);
+  const auto test_points = draw(context, kTestPoints, kTestStream);
+  // A thread would take longer to wake up than a few points take to copy.
+  data::Batches batches(
+      draw(context, kTrainPoints, kTrainStream),
+      {.batch = context.settings.integer("batch"), .seed = context.seed, .prefetch = 0});
 
-  const std::int64_t batch = context.settings.integer("batch");
   RecipeProgress progress{.epochs = context.settings.integer("epochs"),
                           .accuracy = std::numeric_limits<double>::quiet_NaN()};
-  progress.steps = progress.epochs * ((kTrainPoints + batch - 1) / batch);
+  progress.steps = progress.epochs * batches.batches_per_epoch();
   double train_loss = 0;
   const auto start = std::chrono::steady_clock::now();
   for (progress.epoch = 1; progress.epoch <= progress.epochs; ++progress.epoch) {
-    train_loss = train_epoch(train, train_points, context, progress);
-    progress.accuracy = evaluate(test, test_points);
+    train_loss = train_epoch(train, batches, context, progress);
+    progress.accuracy = test(test_points->tensors()).item<double>();
   }
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

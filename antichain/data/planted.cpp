@@ -1,0 +1,105 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "antichain/base/error.h"
+#include "antichain/data/shuffled.h"
+#include "antichain/data/sparse_rows.h"
+#include "antichain/data/synthetic.h"
+
+namespace antichain::data {
+
+namespace {
+
+// What is drawn has a key of its own.
+constexpr std::int64_t kTypicalKey = 1, kPointKey = 2;
+
+constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();  // columns are i32
+
+class Planted final : public Dataset {
+ public:
+  Planted(const PlantedOptions& options, std::int64_t first, std::int64_t size)
+      : options_(options),
+        first_(first),
+        size_(size),
+        typical_(folded_in(random_stream(options.seed, Purpose::points), kTypicalKey)),
+        points_(folded_in(random_stream(options.seed, Purpose::points), kPointKey)) {}
+  std::int64_t size() const override { return size_; }
+  Batch take(std::span<const std::int64_t> numbers) const override {
+    check_numbers(numbers);
+    SparseRows features(options_.num_features), labels(options_.num_labels);
+    for (const std::int64_t number : numbers) {
+      add_point(first_ + number, features, labels);
+    }
+    Batch batch;
+    features.put(batch, "x");
+    labels.put_pattern(batch, "y");
+    return batch;
+  }
+
+ private:
+  using Columns = std::vector<std::int32_t>;
+
+  // A whole number below `end` from draw i of a stream.
+  static std::int64_t below(std::int64_t end, RandomStream stream, std::int64_t i) {
+    return static_cast<std::int64_t>(uniform_f64(stream, i) * static_cast<double>(end));
+  }
+  static void sort_unique(Columns& columns) {
+    std::sort(columns.begin(), columns.end());
+    columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
+  }
+
+  void add_point(std::int64_t point, SparseRows& features, SparseRows& labels) const {
+    const RandomStream stream = folded_in(points_, point);
+    std::int64_t draw = 0;
+    const std::int64_t num_labels = 1 + below(options_.max_labels, stream, draw++);
+    Columns chosen, columns;
+    for (std::int64_t i = 0; i < num_labels; ++i) {
+      chosen.push_back(static_cast<std::int32_t>(below(options_.num_labels, stream, draw++)));
+    }
+    for (std::int64_t i = 0; i < options_.draws; ++i) {
+      const bool noise = uniform_f64(stream, draw++) < options_.noise;
+      const std::int64_t which = below(options_.label_features, stream, draw++);
+      const std::int64_t any = below(options_.num_features, stream, draw++);
+      const std::int64_t label = chosen[static_cast<std::size_t>(i % num_labels)];
+      columns.push_back(static_cast<std::int32_t>(
+          noise ? any
+                : below(options_.num_features, typical_, label * options_.label_features + which)));
+    }
+    sort_unique(chosen);
+    sort_unique(columns);
+    const std::vector<float> ones(chosen.size(), 1.0F);
+    const std::vector<float> values(
+        columns.size(), static_cast<float>(1 / std::sqrt(static_cast<double>(columns.size()))));
+    labels.add(chosen, ones);
+    features.add(columns, values);
+  }
+
+  PlantedOptions options_;
+  std::int64_t first_, size_;
+  RandomStream typical_, points_;
+};
+
+}  // namespace
+
+Splits planted(const PlantedOptions& options) {
+  const auto check = [](const char* what, std::int64_t found, std::int64_t least) {
+    require(found >= least && found <= kMost, "planted: {} must be within [{}, {}], got {}", what,
+            least, kMost, found);
+  };
+  check("num_features", options.num_features, 1);
+  check("num_labels", options.num_labels, 1);
+  check("train", options.train, 0);
+  check("test", options.test, 0);
+  check("max_labels", options.max_labels, 1);
+  check("label_features", options.label_features, 1);
+  check("draws", options.draws, 1);
+  require(options.noise >= 0 && options.noise <= 1, "planted: noise must be within [0, 1], got {}",
+          options.noise);
+  return {.train = std::make_shared<Planted>(options, 0, options.train),
+          .test = std::make_shared<Planted>(options, options.train, options.test),
+          .num_classes = options.num_labels,
+          .num_features = options.num_features};
+}
+
+}  // namespace antichain::data
