@@ -2,35 +2,22 @@
 //
 // Parameters are named by the layer within the scope that is open ("encoder.linear.weight"), so a
 // name can be used once per scope. To use a layer's parameters again, read_state() them.
+//
+// A layer computes in the type of its input. Of a bf16 or f16 input, parameters and gradients are
+// f32 all the same, and so are the statistics of norms, softmax and losses: casting the input of a
+// network makes it a mixed-precision network.
+//
+// What differs between training and evaluation says so by `training` in its options: build the
+// model once more with training = false in another graph of the same session, which shares the
+// parameters by name.
 #pragma once
 
-#include <functional>
-#include <string>
-#include <vector>
-
-#include "antichain/nn/initialisers.h"
-#include "antichain/ops/elementwise.h"
-
-namespace antichain::nn {
-
-struct LinearOptions {
-  std::string name = "linear";
-  bool bias = true;  // starts at 0
-  Initialiser weight = glorot_uniform;
-};
-/// Returns x · weight + bias: maps the last axis of x, whose size must be known, to `out_features`.
-/// Creates "<name>.weight" of shape [in, out] and "<name>.bias" of shape [out], of the type of x.
-Var linear(Var x, std::int64_t out_features, const LinearOptions& options = {});
-
-using Activation = std::function<Var(const Operand&)>;
-
-struct MlpOptions {
-  std::string name = "mlp";
-  Activation activation = relu;  // between layers; the last one has none
-  bool bias = true;
-  Initialiser weight = glorot_uniform;
-};
-/// Stacks linear layers of these widths. They are called "0", "1", …: "mlp.0.weight".
-Var mlp(Var x, const std::vector<std::int64_t>& widths, const MlpOptions& options = {});
-
-}  // namespace antichain::nn
+#include "antichain/nn/attention.h"
+#include "antichain/nn/convolution.h"
+#include "antichain/nn/dropout.h"
+#include "antichain/nn/embedding.h"
+#include "antichain/nn/graph_layers.h"
+#include "antichain/nn/linear.h"
+#include "antichain/nn/normalization.h"
+#include "antichain/nn/recurrent.h"
+#include "antichain/nn/residual.h"

@@ -1,4 +1,4 @@
-#include "antichain/nn/layers.h"
+#include "antichain/nn/linear.h"
 
 #include <gmock/gmock.h>
 
@@ -7,19 +7,11 @@
 #include "antichain/ops/control_flow.h"
 #include "antichain/ops/state_ops.h"
 #include "antichain/session/session.h"
+#include "tests/nn/layer_gradients.h"
 #include "tests/tensor/expect_error.h"
 
 namespace antichain::nn {
 namespace {
-
-// "name [shape]" of every parameter, in order of creation.
-std::vector<std::string> list_parameters(Graph& graph) {
-  std::vector<std::string> list;
-  for (Var value : parameters(graph)) {
-    list.push_back(state_name(value) + " " + to_string(value.shape()));
-  }
-  return list;
-}
 
 TEST(Linear, NamesItsParameters) {
   Graph graph;
@@ -130,6 +122,39 @@ TEST(Mlp, RefusesWhatDoesNotFit) {
   expect_error<InvalidArgument>(
       "linear: there is already a parameter 'mlp.0.weight'; give this layer another name",
       [&] { mlp(x, {2}); });
+}
+
+TEST(Maxout, TakesTheGreatestOfItsPieces) {
+  Session session;
+  Graph graph = session.graph();
+  const Var x = graph.input("x", f64, {"batch", 2});
+  const Var y = maxout(x, 2, {.pieces = 3});
+  EXPECT_EQ(y.shape(), (Dims{graph.dim("batch"), 2}));
+  EXPECT_THAT(list_parameters(graph),
+              testing::ElementsAre("maxout.weight [2, 6]", "maxout.bias [6]"));
+  const Executable run = session.compile({y});
+  session.states().set("maxout.weight",
+                       Tensor::of<double>({2, 6}, {1, -1, 0, 2, 0, 0, 0, 0, 1, 0, -3, 0}));
+  session.states().set("maxout.bias", Tensor::of<double>({6}, {0, 0, 0, 0, 0, 5}));
+  // Pieces of (3, 2): 3 -3 2 and 6 -6 5; of (-4, 1): -4 4 1 and -8 -3 5.
+  EXPECT_THAT(run({{"x", Tensor::of<double>({2, 2}, {3, 2, -4, 1})}})[0].to_vector<double>(),
+              testing::ElementsAre(3, 6, 4, 5));
+}
+
+TEST(Maxout, RefusesWhatDoesNotFit) {
+  Graph graph;
+  const Var x = graph.input("x", f32, {"batch", 3});
+  expect_error<InvalidArgument>("maxout: pieces must be above 0, got 0",
+                                [&] { maxout(x, 2, {.pieces = 0}); });
+  expect_error<InvalidArgument>("maxout: out_features must be above 0, got -1",
+                                [&] { maxout(x, -1); });
+}
+
+TEST(Linear, RefusesAnInitialiserThatIsEmpty) {
+  Graph graph;
+  const Var x = graph.input("x", f32, {"batch", 3});
+  expect_error<InvalidArgument>("linear: the initialiser of 'linear.weight' is empty",
+                                [&] { linear(x, 2, {.weight = nullptr}); });
 }
 
 }  // namespace

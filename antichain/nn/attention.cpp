@@ -1,0 +1,96 @@
+#include "antichain/nn/attention.h"
+
+#include <cmath>
+
+#include "antichain/nn/dropout.h"
+#include "antichain/nn/layer.h"
+#include "antichain/nn/linear.h"
+#include "antichain/nn/normalization.h"
+#include "antichain/ops/creation.h"
+#include "antichain/ops/matmul.h"
+#include "antichain/ops/normalization.h"
+#include "antichain/ops/shape_ops.h"
+
+namespace antichain::nn {
+
+namespace {
+
+// Far below every score, and still a number: a row of nothing else does not become NaN.
+constexpr double kUnseen = -1e30;
+
+std::int64_t require_sequence(std::string_view kind, std::string_view what, Var x) {
+  require<ShapeError>(x.rank() == 3 && x.dim(2).is_constant() && x.dim(2).constant() > 0,
+                      "{}: {} must be [batch, time, features] with a known number of features, its "
+                      "shape is {}",
+                      kind, what, to_string(x.shape()));
+  return x.dim(2).constant();
+}
+
+// [batch, time, width] to [batch, heads, time, width / heads].
+Var by_head(Var x, std::int64_t heads) {
+  return swap_axes(reshape(x, {x.dim(0), x.dim(1), heads, x.dim(2) / Dim(heads)}), 1, 2);
+}
+
+Var masked(Var scores, const AttentionOptions& options) {
+  Graph& graph = scores.graph();
+  if (options.causal) {
+    const Var query = iota(graph, DType::i64, scores.dim(2));
+    const Var key = iota(graph, DType::i64, scores.dim(3));
+    scores = select(less_equal(key, expand_dims(query, 1)), scores, kUnseen);
+  }
+  if (options.mask.valid()) {
+    const Var keys = reshape(options.mask, {options.mask.dim(0), 1, 1, options.mask.dim(1)});
+    scores = select(keys, scores, kUnseen);
+  }
+  return scores;
+}
+
+}  // namespace
+
+Var multi_head_attention(Var x, const AttentionOptions& options) {
+  const Layer layer("multi_head_attention", x, options.name);
+  const std::int64_t width = require_sequence("multi_head_attention", "x", x);
+  const Var memory = options.memory.valid() ? options.memory : x;
+  require_sequence("multi_head_attention", "memory", memory);
+  require(options.heads > 0 && width % options.heads == 0,
+          "multi_head_attention: {} heads do not divide a width of {}", options.heads, width);
+  require_fraction("multi_head_attention", "dropout", options.dropout);
+  require<TypeError>(
+      !options.mask.valid() || (options.mask.dtype() == DType::boolean && options.mask.rank() == 2),
+      "multi_head_attention: the mask must be bool [batch, keys]");
+  const auto project = [&](Var from, const char* name) {
+    return by_head(linear(from, width, {.name = name, .weight = options.weight}), options.heads);
+  };
+  const Var query = project(x, "query"), key = project(memory, "key");
+  const Var value = project(memory, "value");
+  const double scale = 1 / std::sqrt(static_cast<double>(width / options.heads));
+  const Var scores = widened(matmul(query * scale, key, {.transpose_b = true}));
+  const Var attention = dropout(layer.used(softmax(masked(scores, options))),
+                                {.rate = options.dropout, .training = options.training});
+  const Var joined = reshape(swap_axes(matmul(attention, value), 1, 2), x.shape());
+  return linear(joined, width, {.name = "out", .weight = options.weight});
+}
+
+Var transformer_block(Var x, const TransformerOptions& options) {
+  const Layer layer("transformer_block", x, options.name);
+  const std::int64_t width = require_sequence("transformer_block", "x", x);
+  require(options.mlp_width >= 0, "transformer_block: mlp_width must not be negative, got {}",
+          options.mlp_width);
+  const auto drop = [&](Var value) {
+    return dropout(value, {.rate = options.dropout, .training = options.training});
+  };
+  const Var attended =
+      multi_head_attention(layer_norm(x, {.name = "norm_1"}), {.heads = options.heads,
+                                                               .mask = options.mask,
+                                                               .causal = options.causal,
+                                                               .dropout = options.dropout,
+                                                               .training = options.training,
+                                                               .weight = options.weight});
+  const Var y = x + drop(attended);
+  constexpr std::int64_t kUsualExpansion = 4;  // Vaswani et al., 2017, section 3.3
+  const std::int64_t hidden = options.mlp_width > 0 ? options.mlp_width : kUsualExpansion * width;
+  return y + drop(mlp(layer_norm(y, {.name = "norm_2"}), {hidden, width},
+                      {.activation = gelu, .weight = options.weight}));
+}
+
+}  // namespace antichain::nn

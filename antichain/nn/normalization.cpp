@@ -1,0 +1,85 @@
+#include "antichain/nn/normalization.h"
+
+#include <cmath>
+
+#include "antichain/nn/layer.h"
+#include "antichain/ops/creation.h"
+#include "antichain/ops/elementwise.h"
+#include "antichain/ops/normalization.h"
+#include "antichain/ops/shape_ops.h"
+#include "antichain/ops/state_ops.h"
+
+namespace antichain::nn {
+
+namespace {
+
+void require_epsilon(std::string_view kind, double epsilon) {
+  require(std::isfinite(epsilon) && epsilon > 0, "{}: epsilon must be above 0, got {}", kind,
+          epsilon);
+}
+
+// The same values, once the writes have run: whoever asks for them has the statistics updated.
+Var after(Var x, const std::vector<Var>& writes) {
+  Graph& graph = x.graph();
+  const Op same =
+      graph.add(reshape_def(), {x}, {{"shape", x.shape()}}, {}, Place::current(), Sharing::none);
+  for (Var write : writes) {
+    graph.add_control_edge(write.producer(), same);
+  }
+  return same.output();
+}
+
+Var moved(Var running, Var batch, double momentum) {
+  return assign(running.graph(), state_name(running), (1 - momentum) * running + momentum * batch);
+}
+
+}  // namespace
+
+Var batch_norm(Var x, const BatchNormOptions& options) {
+  const Layer layer("batch_norm", x, options.name);
+  require<ShapeError>(x.rank() >= 2 && x.dim(1).is_constant() && x.dim(1).constant() > 0,
+                      "batch_norm: x must be [samples, channels, ...] with a known number of "
+                      "channels, its shape is {}",
+                      to_string(x.shape()));
+  require_epsilon("batch_norm", options.epsilon);
+  require(options.momentum >= 0 && options.momentum <= 1,
+          "batch_norm: momentum must be within [0, 1], got {}", options.momentum);
+  Graph& graph = x.graph();
+  require(!options.training || graph.current_region() == kRootRegion,
+          "batch_norm: running statistics cannot be updated inside a chain, loop or cond");
+  const Dims channels = {x.dim(1)};
+  const Var scale = layer.parameter("scale", channels, constant(1));
+  const Var bias = layer.parameter("bias", channels, constant(0));
+  const Var running_mean = layer.buffer("running_mean", channels, 0);
+  const Var running_var = layer.buffer("running_var", channels, 1);
+  if (!options.training) {
+    return as_type(
+        batch_norm_inference(widened(x), scale, bias, running_mean, running_var, options.epsilon),
+        x.dtype());
+  }
+  const BatchNorm norm = antichain::batch_norm(widened(x), scale, bias, options.epsilon);
+  const Var count = cast(dim_value(graph, numel(x.shape()) / x.dim(1)), scale.dtype());
+  const Var unbiased = norm.variance * (count / maximum(count - 1, 1));
+  return after(as_type(norm.output, x.dtype()), {moved(running_mean, norm.mean, options.momentum),
+                                                 moved(running_var, unbiased, options.momentum)});
+}
+
+Var layer_norm(Var x, const LayerNormOptions& options) {
+  const Layer layer("layer_norm", x, options.name);
+  require<ShapeError>(options.axes >= 1 && options.axes <= x.rank(),
+                      "layer_norm: cannot normalise {} axes of a value of shape {}", options.axes,
+                      to_string(x.shape()));
+  require_epsilon("layer_norm", options.epsilon);
+  const Dims normalised(x.shape().end() - options.axes, x.shape().end());
+  for (Dim dim : normalised) {
+    require<ShapeError>(dim.is_constant(),
+                        "layer_norm: the normalised axes must have known sizes, they are {}",
+                        to_string(normalised));
+  }
+  const Var scale = layer.parameter("scale", normalised, constant(1));
+  const Var bias = layer.parameter("bias", normalised, constant(0));
+  return as_type(antichain::layer_norm(widened(x), scale, bias, options.axes, options.epsilon),
+                 x.dtype());
+}
+
+}  // namespace antichain::nn

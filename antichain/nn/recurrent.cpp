@@ -1,0 +1,176 @@
+#include "antichain/nn/recurrent.h"
+
+#include <cmath>
+#include <functional>
+
+#include "antichain/nn/layer.h"
+#include "antichain/ops/control_flow.h"
+#include "antichain/ops/elementwise.h"
+#include "antichain/ops/matmul.h"
+#include "antichain/ops/shape_ops.h"
+#include "antichain/ops/slicing.h"
+
+namespace antichain::nn {
+
+namespace {
+
+// What one kind of recurrent layer has of its own.
+struct Cell {
+  std::string_view kind;
+  std::size_t gates;
+  std::size_t states = 1;  // h, and what is carried beside it
+  // Whether the sum of U h and its bias is needed apart from W x. Where it is not, the bias is
+  // added outside the chain.
+  bool own_bias = false;
+  // From the states and the gates' sums of x and h (of `own_bias`), or of both (in `x`) to the
+  // next.
+  std::function<Vars(const Vars& states, const Vars& x, const Vars& h)> next;
+};
+
+Cell rnn_cell() {
+  return {.kind = "rnn", .gates = 1, .next = [](const Vars&, const Vars& sums, const Vars&) {
+            return Vars{tanh(sums[0])};
+          }};
+}
+
+Cell lstm_cell() {
+  return {.kind = "lstm",
+          .gates = 4,
+          .states = 2,
+          .next = [](const Vars& states, const Vars& sums, const Vars&) {
+            const Var cell = sigmoid(sums[1]) * states[1] + sigmoid(sums[0]) * tanh(sums[2]);
+            return Vars{sigmoid(sums[3]) * tanh(cell), cell};
+          }};
+}
+
+Cell gru_cell() {
+  return {.kind = "gru",
+          .gates = 3,
+          .own_bias = true,
+          .next = [](const Vars& states, const Vars& x, const Vars& h) {
+            const Var reset = sigmoid(x[0] + h[0]), keep = sigmoid(x[1] + h[1]);
+            const Var fresh = tanh(x[2] + reset * h[2]);
+            return Vars{fresh + keep * (states[0] - fresh)};
+          }};
+}
+
+// Moon and Cyr, 2022: "Parallel training of GRU networks with a multi-grid solver for long
+// sequences", equation 8. 1 - σ(a) = σ(-a).
+Cell implicit_gru_cell(double step) {
+  return {.kind = "implicit_gru",
+          .gates = 3,
+          .own_bias = true,
+          .next = [step](const Vars& states, const Vars& x, const Vars& h) {
+            const Var reset = sigmoid(x[0] + h[0]), move = step * sigmoid(-(x[1] + h[1]));
+            const Var fresh = tanh(x[2] + reset * h[2]);
+            return Vars{(states[0] + move * fresh) / (1 + move)};
+          }};
+}
+
+void require_recurrent(const Cell& cell, Var xs, std::int64_t hidden,
+                       const RecurrentOptions& options) {
+  require_positive(cell.kind, "hidden", hidden);
+  require_positive(cell.kind, "layers", options.layers);
+  require<ShapeError>(xs.rank() == 3, "{}: xs must be [{}, features], their shape is {}", cell.kind,
+                      options.batch_first ? "batch, time" : "time, batch", to_string(xs.shape()));
+  require(cell.states == 2 || !options.start_cell.valid(), "{}: has no cells to start from",
+          cell.kind);
+  require(std::isfinite(options.step) && options.step > 0, "{}: step must be above 0, got {}",
+          cell.kind, options.step);
+  for (Var start : {options.start, options.start_cell}) {
+    require<ShapeError>(!start.valid() || start.rank() == 3,
+                        "{}: a start must be [layers, batch, hidden], its shape is {}", cell.kind,
+                        start.valid() ? to_string(start.shape()) : "");
+  }
+  if (options.lengths.valid()) {
+    require_integers(cell.kind, "lengths", options.lengths);
+    require<ShapeError>(options.lengths.rank() == 1,
+                        "{}: lengths must be [batch], their shape is {}", cell.kind,
+                        to_string(options.lengths.shape()));
+  }
+}
+
+struct LayerResult {
+  Var all;    // h after each step
+  Vars last;  // the states after the last
+};
+
+// One layer on xs[time, batch, features].
+LayerResult run_layer(const Cell& cell, const Layer& layer, Var xs, const Vars& start,
+                      std::int64_t hidden, const RecurrentOptions& options) {
+  const double bound = 1 / std::sqrt(static_cast<double>(hidden));
+  const Initialiser draw = options.parameters ? options.parameters : uniform(-bound, bound);
+  const Dim rows = static_cast<std::int64_t>(cell.gates) * hidden;
+  const Var w_ih = layer.parameter("weight_ih", {rows, require_features(cell.kind, xs)}, draw);
+  const Var w_hh = layer.parameter("weight_hh", {rows, hidden}, draw);
+  const Var b_ih = layer.parameter("bias_ih", {rows}, draw);
+  const Var b_hh = layer.parameter("bias_hh", {rows}, draw);
+  const Var outer_bias = cell.own_bias ? b_ih : b_ih + b_hh;
+  const Var from_x = matmul(xs, layer.used(w_ih), {.transpose_b = true}) + layer.used(outer_bias);
+  const Dims gates(cell.gates, hidden);
+  const auto body = [&](Var step, const Vars& states, const Vars& slices) -> StepResult {
+    const Var from_h = matmul(states[0], layer.used(w_hh), {.transpose_b = true});
+    Vars next = cell.own_bias ? cell.next(states, split(slices[0], gates, 1),
+                                          split(from_h + layer.used(b_hh), gates, 1))
+                              : cell.next(states, split(slices[0] + from_h, gates, 1), {});
+    if (options.lengths.valid()) {
+      const Var inside =
+          expand_dims(less(as_type(step, options.lengths.dtype()), options.lengths), 1);
+      for (std::size_t i = 0; i < next.size(); ++i) {
+        next[i] = select(inside, next[i], states[i]);
+      }
+    }
+    return {next, {next[0]}};
+  };
+  const ChainResult result = chain(start, {from_x}, body, {.engine = options.engine});
+  return {result.ys[0], result.last};
+}
+
+Recurrent run(const Cell& cell, Var xs, std::int64_t hidden, const RecurrentOptions& options) {
+  const std::string name = options.name.empty() ? std::string(cell.kind) : options.name;
+  const Layer layer(cell.kind, xs, name);
+  require_recurrent(cell, xs, hidden, options);
+  Var states = options.batch_first ? swap_axes(xs, 0, 1) : xs;
+  std::vector<Vars> last(cell.states);
+  for (std::int64_t i = 0; i < options.layers; ++i) {
+    Vars start;
+    for (Var given : {options.start, options.start_cell}) {
+      if (start.size() < cell.states) {
+        start.push_back(given.valid() ? index(given, 0, i)
+                                      : zeros(xs.graph(), xs.dtype(), {states.dim(1), hidden}));
+      }
+    }
+    const auto run_in = [&](const Layer& scope) {
+      return run_layer(cell, scope, states, start, hidden, options);
+    };
+    const LayerResult result =
+        options.layers == 1 ? run_in(layer) : run_in(Layer(cell.kind, xs, std::to_string(i)));
+    states = result.all;
+    for (std::size_t s = 0; s < cell.states; ++s) {
+      last[s].push_back(result.last[s]);
+    }
+  }
+  return {.all = options.batch_first ? swap_axes(states, 0, 1) : states,
+          .last = stack(last[0], 0),
+          .last_cell = cell.states == 2 ? stack(last[1], 0) : Var()};
+}
+
+}  // namespace
+
+Recurrent rnn(Var xs, std::int64_t hidden, const RecurrentOptions& options) {
+  return run(rnn_cell(), xs, hidden, options);
+}
+
+Recurrent lstm(Var xs, std::int64_t hidden, const RecurrentOptions& options) {
+  return run(lstm_cell(), xs, hidden, options);
+}
+
+Recurrent gru(Var xs, std::int64_t hidden, const RecurrentOptions& options) {
+  return run(gru_cell(), xs, hidden, options);
+}
+
+Recurrent implicit_gru(Var xs, std::int64_t hidden, const RecurrentOptions& options) {
+  return run(implicit_gru_cell(options.step), xs, hidden, options);
+}
+
+}  // namespace antichain::nn
