@@ -15,7 +15,7 @@ help:  ## list the targets
 
 run: install-packages  ## install packages, build, and run the built-in main job
 	@$(MAKE) --no-print-directory build
-	build/bin/antichain run
+	build/bin/antichain train spirals
 
 test: install-packages  ## install packages, build, and run every test
 	@$(MAKE) --no-print-directory build

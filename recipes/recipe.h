@@ -1,4 +1,7 @@
-// Recipe: a named model with data and settings, ready to run.
+// Recipe: a named model with data and settings, ready to be trained, evaluated, compared, checked.
+//
+// A recipe says what its data is, how its model is built and what can be set; everything that is
+// done with it (RecipeRun) is written once for all of them.
 #pragma once
 
 #include <functional>
@@ -6,50 +9,59 @@
 #include <vector>
 
 #include "antichain/base/logger.h"
+#include "antichain/data/batches.h"
+#include "antichain/graph/graph.h"
 #include "recipes/settings.h"
 
 namespace antichain {
-
-/// Tells how far a run has come; recipes report after every step.
-struct RecipeProgress {
-  std::int64_t epoch = 0, epochs = 0;  // the current one counts from 1
-  std::int64_t step = 0, steps = 0;    // done and in all
-  std::int64_t samples = 0;            // trained on so far
-  double loss = 0;                     // of this step
-  double accuracy = 0;                 // as of the last evaluation; NaN before the first
-};
-
-/// Says how a metric is written for people.
-enum class MetricKind { plain, count, fraction, seconds };
-
-struct Metric {
-  std::string name;  // in snake case: "test_accuracy"
-  double value = 0;
-  MetricKind kind = MetricKind::plain;
-};
-
-struct RecipeResult {
-  std::vector<Metric> metrics;
-
-  /// Returns the metric's value; throws InternalError when the recipe has none of that name.
-  double metric(std::string_view name) const;
-};
 
 /// What a recipe is run with.
 struct RecipeContext {
   RecipeSettings settings;
   std::int64_t seed = 0;
   std::string device = "cpu";
+  std::string data_folder = {};  // empty: where data usually is
   Logger logger = Logger();
-  std::function<void(const RecipeProgress&)> progress = [](const RecipeProgress&) {};
+};
+
+/// What a model is built with.
+struct ModelContext {
+  Graph& graph;
+  const RecipeSettings& settings;
+  DType dtype = f32;        // of inputs and parameters; f64 to check gradients
+  bool training = true;     // false: as for evaluation (no dropout, kept statistics)
+  std::string engine = {};  // for the chain of a recipe that has one
+
+  /// Declares a floating-point input and returns it in the type that the model computes in: `dtype`
+  /// or, with precision=bf16, bf16.
+  Var input(std::string_view name, const std::vector<DimSpec>& shape) const;
+};
+
+/// What a model says about a batch.
+struct Objective {
+  Var losses;        // [n]: of each example
+  Var hits = {};     // [n]: 1 for a right answer, 0 for a wrong one; none where that has no meaning
+  Var penalty = {};  // a number that is added to the mean of the losses; none: 0
+};
+
+/// A recipe for certain settings.
+struct Task {
+  data::Splits data;
+  std::function<Objective(const ModelContext&)> model;
+  data::Augment augment = {};
 };
 
 struct Recipe {
   std::string name;
   std::string summary;
-  std::vector<RecipeOption> options;
-  /// Runs to the end. May settle fallbacks in the settings that depend on others.
-  std::function<RecipeResult(RecipeContext&)> run;
+  std::vector<RecipeOption> options;  // see training_options()
+  /// Loads or draws the data; reads settings, the seed and the data folder.
+  std::function<Task(const RecipeContext&)> prepare;
+  /// Settles fallbacks that depend on other settings; may be empty.
+  std::function<void(RecipeSettings&)> settle = {};
+  // Whether the engine differentiates a chain of the model (ModelContext::engine) and
+  // back-propagation the rest; otherwise the engine differentiates everything.
+  bool engine_for_chain = false;
 
   /// Returns a context with this recipe's options at their fallbacks.
   RecipeContext context() const { return {.settings = {name, options}}; }

@@ -4,12 +4,13 @@
 
 #include "antichain/base/edit_distance.h"
 #include "antichain/base/error.h"
-#include "recipes/spirals.h"
+#include "recipes/recipe_list.h"
 
 namespace antichain {
 
 const std::vector<Recipe>& recipes() {
-  static const std::vector<Recipe> all = {spirals_recipe()};
+  static const std::vector<Recipe> all = {spirals_recipe(), peaks_odenet_recipe(),
+                                          bitstream_rnn_recipe()};
   return all;
 }
 
@@ -21,13 +22,6 @@ const Recipe& find_recipe(std::string_view name) {
   require(nearest->name == name, "there is no recipe '{}'; did you mean '{}'?", name,
           nearest->name);
   return *nearest;
-}
-
-double RecipeResult::metric(std::string_view name) const {
-  const auto found = std::find_if(metrics.begin(), metrics.end(),
-                                  [&](const Metric& metric) { return metric.name == name; });
-  ensure(found != metrics.end(), "there is no metric '{}'", name);
-  return found->value;
 }
 
 }  // namespace antichain

@@ -1,11 +1,14 @@
 #include "recipes/settings.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>
 
+#include "antichain/base/edit_distance.h"
 #include "antichain/base/error.h"
 
 namespace antichain {
@@ -26,6 +29,12 @@ void check(const RecipeOption& option, std::string_view value) {
     require(!value.empty(), "option '{}' must not be empty", option.name);
     return;
   }
+  if (option.kind == OptionKind::choice) {
+    require(std::find(option.choices.begin(), option.choices.end(), value) != option.choices.end(),
+            "option '{}' must be one of {}, got '{}'", option.name, fmt::join(option.choices, ", "),
+            value);
+    return;
+  }
   std::optional<double> number = parse<double>(value);
   const bool whole = parse<std::int64_t>(value).has_value();
   if (number && (!std::isfinite(*number) || (option.kind == OptionKind::integer && !whole))) {
@@ -44,14 +53,14 @@ RecipeSettings::RecipeSettings(std::string recipe, std::vector<RecipeOption> opt
     : recipe_(std::move(recipe)), options_(std::move(options)) {}
 
 const RecipeOption& RecipeSettings::option(std::string_view name) const {
-  std::string known;
-  for (const RecipeOption& option : options_) {
-    if (option.name == name) {
-      return option;
-    }
-    known += (known.empty() ? "" : ", ") + option.name;
-  }
-  fail<InvalidArgument>("recipe '{}' has no option '{}'; it has: {}", recipe_, name, known);
+  const auto nearest = std::min_element(
+      options_.begin(), options_.end(), [&](const RecipeOption& a, const RecipeOption& b) {
+        return edit_distance(name, a.name) < edit_distance(name, b.name);
+      });
+  require(nearest != options_.end() && nearest->name == name,
+          "recipe '{}' has no option '{}'; did you mean '{}'? (`antichain recipes {}` lists them)",
+          recipe_, name, nearest != options_.end() ? nearest->name : "", recipe_);
+  return *nearest;
 }
 
 void RecipeSettings::set(std::string_view name, std::string_view value) {

@@ -10,7 +10,7 @@
 
 namespace antichain {
 
-enum class OptionKind { integer, number, text };
+enum class OptionKind { integer, number, text, choice };
 
 struct RecipeOption {
   std::string name;
@@ -20,6 +20,7 @@ struct RecipeOption {
   // Of integers and numbers; both ends are included.
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
+  std::vector<std::string> choices = {};  // of a choice
 };
 
 /// Holds a value for every option of a recipe. Whatever it returns has been checked.

@@ -16,12 +16,12 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kCurvePoints = 1000;  // of the training loss, about
 
-std::int64_t size_of(const data::Batch& batch) {
-  require(!batch.empty(), "a batch is empty");
-  return batch.begin()->second.shape().at(0);
+// Of a batch with this number: the last one of an epoch may be smaller.
+std::int64_t samples_in(const data::Batches& batches, std::int64_t number) {
+  const std::int64_t batch = batches.options().batch;
+  return std::min(batch, batches.dataset().size() - number * batch);
 }
 
-// An axis that is not there counts as 1: the mean over all examples.
 double total(const Tensor& tensor) {
   const std::vector<double> values = tensor.to_vector<double>();
   return std::accumulate(values.begin(), values.end(), 0.0);
@@ -79,11 +79,15 @@ Trainer::~Trainer() = default;
 
 TrainResult Trainer::run() {
   restore();
+  saved_at_ = time_now();
   while (!state_.finished && !stopped_) {
     if (run_epoch()) {
       finish_epoch();
     }
-    save();
+    const bool due = time_now() - saved_at_ >= options_.checkpoint_seconds;
+    if (due || options_.checkpoint_every > 0 || state_.finished || stopped_) {
+      save();
+    }
   }
   return {.finished = state_.finished,
           .train_loss = train_loss_,
@@ -146,7 +150,7 @@ void Trainer::run_step(const data::Batch& batch) {
   training_.step.run_into(results_, batch);
   state_.seconds += std::chrono::duration<double>(Clock::now() - start).count();
   const double loss = results_.item<double>();
-  const std::int64_t samples = size_of(batch);
+  const std::int64_t samples = samples_in(training_.batches, state_.batch);
   ++state_.step;
   ++state_.batch;
   state_.samples += samples;
@@ -224,6 +228,7 @@ void Trainer::save() {
   save_checkpoint(options_.folder / "checkpoints",
                   {.state = state_, .states = training_.states.all(), .best = best_},
                   options_.keep);
+  saved_at_ = time_now();
 }
 
 void Trainer::report_progress(double loss) const {

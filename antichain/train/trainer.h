@@ -68,7 +68,8 @@ struct TrainOptions {
   std::int64_t epochs = 10;
   std::filesystem::path folder = {};  // for checkpoints and events; empty: nothing is written
   bool resume = false;                // go on at the newest checkpoint in the folder
-  std::int64_t checkpoint_every = 0;  // steps; 0: at the end of every epoch only
+  std::int64_t checkpoint_every = 0;  // steps; 0: only at the end of epochs, but at least
+  double checkpoint_seconds = 5;      // so many seconds apart: flushing to the disk takes its time
   std::int64_t keep = 2;              // how many checkpoints
   // Epochs without a better first evaluation before the run ends with the states of the best epoch;
   // 0: all epochs are run, and the last states stay.
@@ -117,6 +118,7 @@ class Trainer {
   Results results_;
   double train_loss_ = 0;
   bool stopped_ = false;
+  double saved_at_ = 0;  // time_now() of the last checkpoint
   std::int64_t steps_before_ = 0, samples_before_ = 0;  // of earlier sittings
   std::int64_t steps_per_epoch_ = 0, all_steps_ = 0, note_every_ = 1;
 };

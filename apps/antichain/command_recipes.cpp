@@ -1,4 +1,4 @@
-// `antichain recipes`: what `antichain run` can run, and what can be set about it.
+// `antichain recipes`: what `antichain train` can train, and what can be set about it.
 #include <fmt/format.h>
 
 #include "apps/antichain/commands.h"
@@ -14,6 +14,7 @@ std::string accepted(const RecipeOption& option) {
     case OptionKind::integer:
       return fmt::format("whole number in [{}, {}]", option.min, option.max);
     case OptionKind::number: return fmt::format("number in [{}, {}]", option.min, option.max);
+    case OptionKind::choice: return fmt::format("{}", fmt::join(option.choices, ", "));
     case OptionKind::text: break;
   }
   return "name";
@@ -47,8 +48,8 @@ void show_recipe(const Globals& globals, const Recipe& recipe) {
     table.add({option.name, option.fallback, accepted(option), option.doc});
   }
   globals.output.finish(
-      fmt::format("{}: {}\n\n{}\nSet them with --set: antichain run {} --set {}={}\n", recipe.name,
-                  recipe.summary, table.str(), recipe.name, recipe.options[0].name,
+      fmt::format("{}: {}\n\n{}\nSet them with --set: antichain train {} --set {}={}\n",
+                  recipe.name, recipe.summary, table.str(), recipe.name, recipe.options[0].name,
                   recipe.options[0].fallback),
       describe(recipe));
 }
@@ -56,7 +57,8 @@ void show_recipe(const Globals& globals, const Recipe& recipe) {
 }  // namespace
 
 void add_recipes_command(CLI::App& app, const Globals& globals) {
-  CLI::App* command = app.add_subcommand("recipes", "List what `run` can run");
+  CLI::App* command =
+      app.add_subcommand("recipes", "List the recipes, or what can be set about one");
   const auto name = std::make_shared<std::string>();
   command->add_option("NAME", *name, "Show the options of this recipe");
   command->callback([&globals, name] {

@@ -14,9 +14,15 @@ struct Globals {
   LogLevel log_level = LogLevel::warning;
 };
 
-void add_run_command(CLI::App& app, const Globals& globals);
+void add_train_command(CLI::App& app, const Globals& globals);
+void add_eval_command(CLI::App& app, const Globals& globals);
+void add_compare_command(CLI::App& app, const Globals& globals);
+void add_gradcheck_command(CLI::App& app, const Globals& globals);
+void add_bench_command(CLI::App& app, const Globals& globals);
+void add_explain_command(CLI::App& app, const Globals& globals);
+void add_data_command(CLI::App& app, const Globals& globals);
+void add_recipes_command(CLI::App& app, const Globals& globals);
 void add_ops_command(CLI::App& app, const Globals& globals);
 void add_engines_command(CLI::App& app, const Globals& globals);
-void add_recipes_command(CLI::App& app, const Globals& globals);
 
 }  // namespace antichain::app

@@ -25,10 +25,15 @@ void describe_program(CLI::App& app, Globals& globals) {
          [&globals](const std::string& level) { globals.log_level = parse_log_level(level); },
          "What to log to standard error: debug, info, warning, error or silent [warning]")
       ->type_name("LEVEL");
-  add_run_command(app, globals);
-  add_ops_command(app, globals);
-  add_engines_command(app, globals);
+  add_train_command(app, globals);
+  add_eval_command(app, globals);
+  add_compare_command(app, globals);
+  add_gradcheck_command(app, globals);
+  add_bench_command(app, globals);
+  add_explain_command(app, globals);
   add_recipes_command(app, globals);
+  add_engines_command(app, globals);
+  add_ops_command(app, globals);
   for (CLI::App* command : app.get_subcommands(nullptr)) {
     command->fallthrough();  // --json is understood behind the command too
     command->footer("Also: --json and --log-level, see `antichain --help`.");

@@ -35,58 +35,61 @@ INSTANTIATE_TEST_SUITE_P(
     All, Mistakes,
     testing::Values(
         Mistake{"no_command", "", "no command given; see `antichain --help`"},
-        Mistake{"unknown_command", "train",
-                "there is no command 'train'; there are: run, ops, engines, recipes"},
+        Mistake{"unknown_command", "run",
+                "there is no command 'run'; there are: train, eval, compare, gradcheck, bench, "
+                "explain, recipes, engines, ops"},
         Mistake{"unknown_flag", "--frobnicate",
                 "The following argument was not expected: --frobnicate; see `antichain --help`"},
-        Mistake{"too_many", "run spirals circles",
+        Mistake{"too_many", "train spirals circles",
                 "The following argument was not expected: circles; see `antichain --help`"},
         Mistake{"bad_log_level", "--log-level loud engines",
                 "unknown log level 'loud'; use debug, info, warning, error or silent"},
-        Mistake{"unknown_recipe", "run spiral",
+        Mistake{"unknown_recipe", "train spiral",
                 "there is no recipe 'spiral'; did you mean 'spirals'?"},
         Mistake{"unknown_recipe_shown", "recipes spiral",
                 "there is no recipe 'spiral'; did you mean 'spirals'?"},
         Mistake{"unknown_op", "ops matmull",
                 "there is no operator 'matmull'; did you mean 'matmul'?"},
-        Mistake{"bad_seed", "run --seed one",
+        Mistake{"bad_seed", "train --seed one",
                 "Could not convert: --seed = one; see `antichain --help`"},
-        Mistake{"set_without_value", "run --set epochs", "--set takes NAME=VALUE, got 'epochs'"},
-        Mistake{"unknown_option", "run --set epoch=1",
-                "recipe 'spirals' has no option 'epoch'; it has: epochs, batch, hidden, arms, "
-                "noise, lr, momentum, engine"},
-        Mistake{"bad_value", "run --set epochs=ten",
+        Mistake{"set_without_value", "train --set epochs", "--set takes NAME=VALUE, got 'epochs'"},
+        Mistake{
+            "unknown_option", "train --set epoch=1",
+            "recipe 'spirals' has no option 'epoch'; did you mean 'epochs'? (`antichain recipes "
+            "spirals` lists them)"},
+        Mistake{"bad_value", "train --set epochs=ten",
                 "option 'epochs' must be a whole number, got 'ten'"},
-        Mistake{"out_of_range", "run --set epochs=0",
+        Mistake{"out_of_range", "train --set epochs=0",
                 "option 'epochs' must be within [1, 1000000], got 0"},
-        Mistake{"unknown_engine", "run --engine bakcprop",
+        Mistake{"unknown_engine", "train --engine bakcprop",
                 "there is no gradient engine 'bakcprop'; this session has: backprop, forward"},
-        Mistake{"unknown_device", "run --device gpu",
+        Mistake{"unknown_device", "train --device gpu",
                 "unknown device 'gpu'; use cpu, cuda or cuda:N"}),
     [](const auto& instance) { return instance.param.name; });
 
 TEST(Errors, ADeviceThatIsNotThereIsTheUsersMistake) {
-  const ProgramRun run = run_program("run --device cuda:99");
+  const ProgramRun run = run_program("train --device cuda:99");
   EXPECT_EQ(run.code, 2);
   EXPECT_THAT(run.err, testing::StartsWith("antichain: device 'cuda:99' is not available"));
 }
 
 TEST(Errors, ALossThatRunsAwayIsReported) {
-  const ProgramRun run = run_program("run --set lr=1e20");
+  const ProgramRun run =
+      run_program("train --set lr=1e20 --out " + testing::TempDir() + "runs_away");
   EXPECT_EQ(run.code, 2);
   EXPECT_THAT(run.err, testing::HasSubstr("antichain: the loss is "));
   EXPECT_THAT(run.err, testing::HasSubstr("a smaller lr may help"));
 }
 
 TEST(Errors, BytesThatAreNotUtf8AreReplacedInJson) {
-  const ProgramRun run = run_program("run --json \"$(printf '\\351')\"");
+  const ProgramRun run = run_program("train --json \"$(printf '\\351')\"");
   EXPECT_EQ(run.code, 2);
   EXPECT_EQ(run.last_line().at("error"), "there is no recipe '\uFFFD'; did you mean 'spirals'?");
 }
 
 TEST(Errors, OutputThatCannotBeWrittenIsReported) {
   // The shell leaves before it gets to where run_program() sends the output.
-  for (const char* command : {"ops", "run --set epochs=1", "--json frobnicate"}) {
+  for (const char* command : {"ops", "bench --steps 1", "--json frobnicate"}) {
     SCOPED_TRACE(command);
     EXPECT_EQ(run_program(std::string(command) + " > /dev/full 2>&1; exit $?; true").code, 2);
   }

@@ -10,7 +10,8 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 
 TEST(Help, IsThereForEveryCommand) {
-  for (const char* command : {"", "run ", "ops ", "engines ", "recipes "}) {
+  for (const char* command : {"", "train ", "eval ", "compare ", "gradcheck ", "bench ", "explain ",
+                              "recipes ", "engines ", "ops "}) {
     for (const char* flag : {"--help", "-h"}) {
       SCOPED_TRACE(std::string(command) + flag);
       const ProgramRun run = run_program(std::string(command) + flag);
@@ -93,7 +94,7 @@ TEST(Recipes, AreListedWithTheirOptions) {
   EXPECT_EQ(one.code, 0);
   EXPECT_THAT(one.out, ContainsRegex("\narms +3 +whole number in \\[2, 8\\]"));
   EXPECT_EQ(run_program("recipes --json").last_line().at("recipes").at(0).at("name"), "spirals");
-  EXPECT_EQ(run_program("recipes spirals --json").last_line().at("options").size(), 8U);
+  EXPECT_EQ(run_program("recipes spirals --json").last_line().at("options").size(), 16U);
 }
 
 }  // namespace

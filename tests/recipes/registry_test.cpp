@@ -32,11 +32,5 @@ TEST(Registry, EveryRecipeIsDescribedAndItsFallbacksAreAccepted) {
   }
 }
 
-TEST(Registry, AMetricThatIsNotThereIsOurMistake) {
-  const RecipeResult result{{{"loss", 0.5}}};
-  EXPECT_EQ(result.metric("loss"), 0.5);
-  EXPECT_THROW(result.metric("los"), InternalError);
-}
-
 }  // namespace
 }  // namespace antichain

@@ -13,7 +13,12 @@ RecipeSettings sample() {
           {{"count", OptionKind::integer, "3", "how many", 1, 10},
            {"rate", OptionKind::number, "0.5", "how fast", 0, 1},
            {"free", OptionKind::number, "1", "without an upper end", 0},
-           {"engine", OptionKind::text, "backprop", "by whom"}}};
+           {"engine", OptionKind::text, "backprop", "by whom"},
+           {.name = "shape",
+            .kind = OptionKind::choice,
+            .fallback = "round",
+            .doc = "which",
+            .choices = {"round", "square"}}}};
 }
 
 TEST(Settings, StartFromFallbacks) {
@@ -28,6 +33,8 @@ TEST(Settings, TakeValues) {
   settings.set("count", "10");
   settings.set("rate", "1e-3");
   settings.set("engine", "forward");
+  settings.set("shape", "square");
+  EXPECT_EQ(settings.text("shape"), "square");
   EXPECT_EQ(settings.integer("count"), 10);
   EXPECT_EQ(settings.number("rate"), 1e-3);
   EXPECT_EQ(settings.text("engine"), "forward");
@@ -48,7 +55,11 @@ TEST(Settings, RefuseWhatDoesNotFit) {
                            std::string_view message) {
     expect_error<InvalidArgument>(message, [&] { settings.set(name, value); });
   };
-  refuses("cuont", "1", "recipe 'toy' has no option 'cuont'; it has: count, rate, free, engine");
+  refuses(
+      "cuont", "1",
+      "recipe 'toy' has no option 'cuont'; did you mean 'count'? (`antichain recipes toy` lists "
+      "them)");
+  refuses("shape", "flat", "option 'shape' must be one of round, square, got 'flat'");
   refuses("count", "ten", "option 'count' must be a whole number, got 'ten'");
   refuses("count", "2.5", "option 'count' must be a whole number, got '2.5'");
   refuses("count", "", "option 'count' must be a whole number, got ''");

@@ -1,0 +1,81 @@
+// `antichain bench`: how long a training step takes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "apps/antichain/recipe_arguments.h"
+#include "apps/antichain/run_report.h"
+#include "apps/antichain/table.h"
+#include "recipes/cost.h"
+#include "recipes/recipe_run.h"
+
+namespace antichain::app {
+
+namespace {
+
+struct BenchArguments {
+  std::shared_ptr<RecipeArguments> recipe;
+  std::int64_t steps = 50, warm_up = 5;
+};
+
+// Always on one batch: what is measured is the step, not the data.
+std::vector<double> step_times(RecipeRun& run, const data::Batch& batch,
+                               const BenchArguments& arguments) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<double> times;
+  Results results;
+  for (std::int64_t i = 0; i < arguments.warm_up + arguments.steps; ++i) {
+    const Clock::time_point start = Clock::now();
+    run.step().run_into(results, batch);
+    if (i >= arguments.warm_up) {
+      times.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+    }
+  }
+  std::sort(times.begin(), times.end());
+  return times;
+}
+
+void bench(const BenchArguments& arguments, const Globals& globals) {
+  const Recipe& recipe = find_recipe(arguments.recipe->recipe);
+  RecipeRun run(recipe, make_context(recipe, *arguments.recipe, globals));
+  const data::Batch batch = run.first_batch();
+  const std::vector<double> times = step_times(run, batch, arguments);
+  FlopCounter counter;
+  run.step().run(batch, {&counter});
+  const double median = times[times.size() / 2];
+  const auto examples = static_cast<double>(run.batch_size());
+  Table table;
+  table.add({"step", seconds_text(median) + " (median of " + std::to_string(times.size()) + ")"});
+  table.add({"fastest, slowest", seconds_text(times.front()) + ", " + seconds_text(times.back())});
+  table.add({"samples/s", fmt::format("{:.0f}", examples / median)});
+  table.add({"GFLOP/s", fmt::format("{:.1f}", counter.flops() / median / 1e9)});
+  table.add({"memory", bytes_text(run.peak_bytes())});
+  globals.output.finish(table.str(), {{"recipe", recipe.name},
+                                      {"engine", run.context().settings.text("engine")},
+                                      {"device", run.context().device},
+                                      {"seed", run.context().seed},
+                                      {"step_seconds", median},
+                                      {"fastest_step_seconds", times.front()},
+                                      {"samples_per_second", examples / median},
+                                      {"flops_per_step", counter.flops()},
+                                      {"peak_bytes", run.peak_bytes()},
+                                      {"settings", settings_json(run.context().settings)}});
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& app, const Globals& globals) {
+  CLI::App* command = app.add_subcommand("bench", "Measure the training step of a recipe");
+  const auto arguments = std::make_shared<BenchArguments>();
+  arguments->recipe = add_recipe_arguments(*command);
+  command->add_option("--steps", arguments->steps, "Steps that are measured")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--warm-up", arguments->warm_up, "Steps before that")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->callback([&globals, arguments] { bench(*arguments, globals); });
+}
+
+}  // namespace antichain::app

@@ -1,0 +1,113 @@
+// `antichain compare`: the same recipe, seed and data by several engines.
+#include <fmt/format.h>
+
+#include "antichain/base/error.h"
+#include "antichain/train/progress_bar.h"
+#include "antichain/train/report.h"
+#include "apps/antichain/recipe_arguments.h"
+#include "apps/antichain/run_folder.h"
+#include "apps/antichain/run_report.h"
+#include "apps/antichain/table.h"
+#include "recipes/gradient_check.h"
+
+namespace antichain::app {
+
+namespace {
+
+struct CompareArguments {
+  std::shared_ptr<RecipeArguments> recipe;
+  std::vector<std::string> engines;
+  std::string out;
+  std::int64_t max_steps = 0;
+};
+
+const std::vector<std::string> kHeaders = {"engine", "train loss", "test loss", "test accuracy",
+                                           "time",   "samples/s",  "memory",    "gradient error"};
+
+// One engine's row, as text and as JSON, and its curves.
+struct Row {
+  std::vector<std::string> cells;
+  Json json;
+  History history;
+};
+
+Row run_engine(const Recipe& recipe, RecipeContext context, const std::string& engine,
+               const CompareArguments& arguments, const Globals& globals) {
+  context.settings.set("engine", engine);
+  const double error = check_gradients(recipe, context).max_relative_error();
+  RecipeRun run(recipe, context);
+  fmt::print(globals.output.progress(), "{}\n", engine);
+  const TrainResult result = [&] {
+    ProgressBar bar(globals.output.progress());
+    return run.train({.max_steps = arguments.max_steps,
+                      .progress = [&](const TrainProgress& progress) { bar.update(progress); }});
+  }();
+  const RunSummary summary = run.summarize(result);
+  Json json = summary_json(run, summary);
+  json["gradient_error"] = error;
+  return {
+      .cells = {engine, fmt::format("{:.5g}", summary.train_loss),
+                fmt::format("{:.5g}", summary.test_loss), percent(summary.test_accuracy),
+                seconds_text(summary.seconds), fmt::format("{:.0f}", summary.samples_per_second),
+                bytes_text(summary.peak_bytes), fmt::format("{:.1e}", error)},
+      .json = std::move(json),
+      .history = result.history};
+}
+
+void compare(const CompareArguments& arguments, const Globals& globals) {
+  const Recipe& recipe = find_recipe(arguments.recipe->recipe);
+  const RecipeContext context = make_context(recipe, *arguments.recipe, globals);
+  {
+    const Session session({.device = context.device, .logger = context.logger});
+    for (const std::string& engine : arguments.engines) {
+      session.engines().find(engine);  // all of them before the first is run
+    }
+  }
+  const std::filesystem::path folder = make_run_folder(arguments.out, recipe.name + "-compare");
+  Table table(kHeaders);
+  ReportTable report_table{.title = "Engines", .headers = kHeaders};
+  NamedHistories histories;
+  Json rows = Json::array();
+  for (const std::string& engine : arguments.engines) {
+    Row row = run_engine(recipe, context, engine, arguments, globals);
+    table.add(row.cells);
+    report_table.rows.push_back(row.cells);
+    rows.push_back(row.json);
+    histories.emplace_back(engine, std::move(row.history));
+  }
+  const std::filesystem::path report = folder / "report.html";
+  write_report(report, {.title = recipe.name + " by " +
+                                 fmt::format("{}", fmt::join(arguments.engines, ", ")),
+                        .tables = {report_table},
+                        .charts = charts_of(histories)});
+  globals.output.finish(
+      fmt::format("\n{}\nThe gradient error is the largest of any parameter, relative, against "
+                  "back-propagation in float64.\nReport: {}\n",
+                  table.str(), report.string()),
+      {{"recipe", recipe.name},
+       {"seed", context.seed},
+       {"engines", rows},
+       {"report", report.string()}});
+}
+
+}  // namespace
+
+void add_compare_command(CLI::App& app, const Globals& globals) {
+  CLI::App* command =
+      app.add_subcommand("compare", "Train a recipe with several engines, from the same seed");
+  const auto arguments = std::make_shared<CompareArguments>();
+  arguments->recipe = add_recipe_arguments(*command);
+  command->remove_option(command->get_option("--engine"));
+  command->add_option("--engines", arguments->engines, "Which, with commas in between")
+      ->delimiter(',')
+      ->required()
+      ->type_name("A,B,...");
+  command->add_option("--out", arguments->out, "Folder for the report [runs/RECIPE-compare-N]")
+      ->type_name("DIR");
+  command->add_option("--max-steps", arguments->max_steps, "End after so many steps; 0: never")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->callback([&globals, arguments] { compare(*arguments, globals); });
+}
+
+}  // namespace antichain::app

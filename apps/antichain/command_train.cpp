@@ -1,0 +1,135 @@
+// `antichain train`: trains a recipe, keeps checkpoints, and reports how it went.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <csignal>
+
+#include "antichain/base/error.h"
+#include "antichain/train/progress_bar.h"
+#include "apps/antichain/recipe_arguments.h"
+#include "apps/antichain/run_folder.h"
+#include "apps/antichain/run_report.h"
+#include "apps/antichain/table.h"
+
+namespace antichain::app {
+
+namespace {
+
+struct TrainArguments {
+  std::shared_ptr<RecipeArguments> recipe;
+  std::string out, resume;
+  std::int64_t checkpoint_every = 0, keep = 2, max_steps = 0;
+};
+
+// Set by Ctrl-C: the step is finished and a checkpoint written. A second one ends at once.
+std::atomic<bool> interrupted = false;
+
+void on_interrupt(int signal) {
+  interrupted = true;
+  std::signal(signal, SIG_DFL);
+}
+
+class InterruptGuard {
+ public:
+  InterruptGuard() : before_(std::signal(SIGINT, on_interrupt)) {}
+  ~InterruptGuard() { std::signal(SIGINT, before_); }
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+
+ private:
+  void (*before_)(int);
+};
+
+std::string text_of(const Facts& facts) {
+  Table table;
+  for (const auto& [name, value] : facts) {
+    table.add({name, value});
+  }
+  return "\n" + table.str();
+}
+
+void train(RecipeRun& run, const std::filesystem::path& folder, const TrainArguments& arguments,
+           const Globals& globals) {
+  const TrainResult result = [&] {
+    const InterruptGuard guard;
+    ProgressBar bar(globals.output.progress());
+    return run.train({.folder = folder,
+                      .resume = !arguments.resume.empty(),
+                      .checkpoint_every = arguments.checkpoint_every,
+                      .keep = arguments.keep,
+                      .max_steps = arguments.max_steps,
+                      .progress = [&](const TrainProgress& progress) { bar.update(progress); },
+                      .stop = [] { return interrupted.load(); }});
+  }();
+  const RunSummary summary = run.summarize(result);
+  const std::filesystem::path report = write_run_report(folder, run, summary, result.history);
+  Json json = summary_json(run, summary);
+  json["finished"] = result.finished;
+  json["folder"] = folder.string();
+  json["report"] = report.string();
+  Facts facts = facts_of(run, summary);
+  facts.emplace_back("folder", folder.string());
+  facts.emplace_back("report", report.string());
+  const std::string end =
+      result.finished
+          ? ""
+          : fmt::format("\nStopped; go on with: antichain train --resume {}\n", folder.string());
+  globals.output.finish(text_of(facts) + end, json);
+}
+
+void start(const TrainArguments& arguments, const Globals& globals) {
+  const Recipe& recipe = find_recipe(arguments.recipe->recipe);
+  // Data, engine and settings are looked at before anything is written.
+  RecipeRun run(recipe, make_context(recipe, *arguments.recipe, globals));
+  const std::filesystem::path folder = make_run_folder(arguments.out, recipe.name);
+  describe_run(folder, recipe, run.context());
+  train(run, folder, arguments, globals);
+}
+
+void resume(const TrainArguments& arguments, const Globals& globals) {
+  require(arguments.recipe->settings.empty() && arguments.recipe->short_forms.empty() &&
+              arguments.out.empty(),
+          "--resume goes on with what the run was started with; --set, --out and the like cannot "
+          "be given");
+  RunDescription description = read_run(arguments.resume);
+  if (!arguments.recipe->data.empty()) {
+    description.context.data_folder = arguments.recipe->data;
+  }
+  description.context.logger = Logger(globals.log_level);
+  RecipeRun run(find_recipe(description.recipe), description.context);
+  train(run, arguments.resume, arguments, globals);
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& app, const Globals& globals) {
+  CLI::App* command = app.add_subcommand("train", "Train a recipe and report how it went");
+  const auto arguments = std::make_shared<TrainArguments>();
+  arguments->recipe = add_recipe_arguments(*command);
+  command
+      ->add_option("--out", arguments->out,
+                   "Folder for checkpoints, event files and the report [runs/RECIPE-N]")
+      ->type_name("DIR");
+  command->add_option("--resume", arguments->resume, "Go on with the run in this folder")
+      ->type_name("DIR");
+  command
+      ->add_option("--checkpoint-every", arguments->checkpoint_every,
+                   "Steps between checkpoints; 0: at the end of epochs, every few seconds")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--keep", arguments->keep, "How many checkpoints are kept")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--max-steps", arguments->max_steps, "End after so many steps; 0: never")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->callback([&globals, arguments] {
+    if (arguments->resume.empty()) {
+      start(*arguments, globals);
+    } else {
+      resume(*arguments, globals);
+    }
+  });
+}
+
+}  // namespace antichain::app

@@ -1,0 +1,80 @@
+#include "apps/antichain/recipe_arguments.h"
+
+#include "antichain/base/error.h"
+
+namespace antichain::app {
+
+namespace {
+
+void add_short_form(CLI::App& command, const std::shared_ptr<RecipeArguments>& arguments,
+                    const std::string& option, const std::string& type, const std::string& what) {
+  command
+      .add_option_function<std::string>(
+          "--" + option,
+          [arguments, option](const std::string& value) {
+            arguments->short_forms.push_back(option + "=" + value);
+          },
+          what + " (short for --set " + option + "=" + type + ")")
+      ->type_name(type);
+}
+
+Json json_value(const RecipeSettings& settings, const RecipeOption& option) {
+  switch (option.kind) {
+    case OptionKind::integer: return settings.integer(option.name);
+    case OptionKind::number: return settings.number(option.name);
+    case OptionKind::text:
+    case OptionKind::choice: break;
+  }
+  return settings.text(option.name);
+}
+
+}  // namespace
+
+std::shared_ptr<RecipeArguments> add_recipe_arguments(CLI::App& command) {
+  auto arguments = std::make_shared<RecipeArguments>();
+  command.add_option("RECIPE", arguments->recipe, "See `antichain recipes`")->capture_default_str();
+  command.add_option("--seed", arguments->seed, "Determines everything that is drawn")
+      ->capture_default_str();
+  command.add_option("--device", arguments->device, "Where to run: cpu, cuda or cuda:N")
+      ->capture_default_str();
+  command
+      .add_option("--data", arguments->data,
+                  "Folder with data sets [$ANTICHAIN_DATA, or the user's data folder]")
+      ->type_name("DIR");
+  add_short_form(command, arguments, "engine", "NAME", "Who computes the gradients");
+  add_short_form(command, arguments, "epochs", "N", "Passes over the training set");
+  add_short_form(command, arguments, "batch", "N", "Examples per step");
+  command
+      .add_option("--set", arguments->settings,
+                  "Set an option of the recipe, see `antichain recipes RECIPE`; may be repeated")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  return arguments;
+}
+
+RecipeContext make_context(const Recipe& recipe, const RecipeArguments& arguments,
+                           const Globals& globals) {
+  RecipeContext context = recipe.context();
+  for (const std::vector<std::string>* settings : {&arguments.settings, &arguments.short_forms}) {
+    for (const std::string& setting : *settings) {
+      const std::size_t equals = setting.find('=');
+      require(equals != std::string::npos, "--set takes NAME=VALUE, got '{}'", setting);
+      context.settings.set(setting.substr(0, equals), setting.substr(equals + 1));
+    }
+  }
+  context.seed = arguments.seed;
+  context.device = arguments.device;
+  context.data_folder = arguments.data;
+  context.logger = Logger(globals.log_level);
+  return context;
+}
+
+Json settings_json(const RecipeSettings& settings) {
+  Json json = Json::object();
+  for (const RecipeOption& option : settings.options()) {
+    json[option.name] = json_value(settings, option);
+  }
+  return json;
+}
+
+}  // namespace antichain::app

@@ -1,0 +1,32 @@
+// What commands that work on a recipe are given.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/antichain/commands.h"
+#include "recipes/recipe.h"
+#include "recipes/registry.h"
+
+namespace antichain::app {
+
+struct RecipeArguments {
+  std::string recipe = "spirals";
+  std::int64_t seed = 0;
+  std::string device = "cpu";
+  std::string data;
+  std::vector<std::string> settings;     // of --set: NAME=VALUE
+  std::vector<std::string> short_forms;  // of --epochs and the like, in the same form
+};
+
+/// Adds RECIPE, --seed, --device, --data, --set and the short forms --engine, --epochs, --batch.
+std::shared_ptr<RecipeArguments> add_recipe_arguments(CLI::App& command);
+/// Returns the context that the arguments ask for; throws InvalidArgument on one that does not fit.
+RecipeContext make_context(const Recipe& recipe, const RecipeArguments& arguments,
+                           const Globals& globals);
+/// Returns a recipe's settings as JSON, numbers as numbers.
+Json settings_json(const RecipeSettings& settings);
+
+}  // namespace antichain::app

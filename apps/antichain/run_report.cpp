@@ -1,0 +1,97 @@
+#include "apps/antichain/run_report.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+#include "antichain/train/report.h"
+#include "apps/antichain/recipe_arguments.h"
+
+namespace antichain::app {
+
+namespace {
+
+ReportTable table_of(const std::string& title, const Facts& facts) {
+  ReportTable table{.title = title};
+  for (const auto& [name, value] : facts) {
+    table.rows.push_back({name, value});
+  }
+  return table;
+}
+
+Facts settings_of(const RecipeSettings& settings) {
+  Facts facts;
+  for (const RecipeOption& option : settings.options()) {
+    facts.emplace_back(option.name, settings.text(option.name));
+  }
+  return facts;
+}
+
+// JSON knows no NaN.
+Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+}  // namespace
+
+std::string percent(double fraction) {
+  return std::isnan(fraction) ? "–" : fmt::format("{:.2f} %", 100 * fraction);
+}
+
+std::string bytes_text(std::int64_t bytes) {
+  constexpr std::array<const char*, 4> kUnits = {"B", "KiB", "MiB", "GiB"};
+  auto value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) {
+    value /= 1024;
+  }
+  return fmt::format("{:.{}f} {}", value, unit == 0 ? 0 : 1, kUnits[unit]);
+}
+
+std::string seconds_text(double seconds) {
+  return seconds < 1 ? fmt::format("{:.3g} ms", 1e3 * seconds) : fmt::format("{:.1f} s", seconds);
+}
+
+Facts facts_of(const RecipeRun& run, const RunSummary& summary) {
+  return {{"recipe", run.recipe().name},
+          {"engine", run.context().settings.text("engine")},
+          {"device", run.context().device},
+          {"seed", std::to_string(run.context().seed)},
+          {"parameters", std::to_string(summary.parameters)},
+          {"epochs", std::to_string(summary.epochs)},
+          {"steps", std::to_string(summary.steps)},
+          {"train loss", fmt::format("{:.4g}", summary.train_loss)},
+          {"test loss", fmt::format("{:.4g}", summary.test_loss)},
+          {"test accuracy", percent(summary.test_accuracy)},
+          {"training time", seconds_text(summary.seconds)},
+          {"samples/s", fmt::format("{:.0f}", summary.samples_per_second)},
+          {"memory", bytes_text(summary.peak_bytes)}};
+}
+
+Json summary_json(const RecipeRun& run, const RunSummary& summary) {
+  return {{"recipe", run.recipe().name},
+          {"engine", run.context().settings.text("engine")},
+          {"device", run.context().device},
+          {"seed", run.context().seed},
+          {"test_accuracy", number_or_null(summary.test_accuracy)},
+          {"test_loss", number_or_null(summary.test_loss)},
+          {"train_loss", number_or_null(summary.train_loss)},
+          {"seconds", summary.seconds},
+          {"samples_per_second", number_or_null(summary.samples_per_second)},
+          {"peak_bytes", summary.peak_bytes},
+          {"parameters", summary.parameters},
+          {"epochs", summary.epochs},
+          {"steps", summary.steps},
+          {"settings", settings_json(run.context().settings)}};
+}
+
+std::filesystem::path write_run_report(const std::filesystem::path& folder, const RecipeRun& run,
+                                       const RunSummary& summary, const History& history) {
+  std::filesystem::path path = folder / "report.html";
+  write_report(path, {.title = run.recipe().name + ": " + run.recipe().summary,
+                      .tables = {table_of("Result", facts_of(run, summary)),
+                                 table_of("Settings", settings_of(run.context().settings))},
+                      .charts = charts_of({{run.recipe().name, history}})});
+  return path;
+}
+
+}  // namespace antichain::app

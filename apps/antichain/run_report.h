@@ -1,0 +1,30 @@
+// How a training run is told: as a table, as JSON, as a page.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/antichain/output.h"
+#include "recipes/recipe_run.h"
+
+namespace antichain::app {
+
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+/// Returns what there is to say about a run for people, in reading order.
+Facts facts_of(const RecipeRun& run, const RunSummary& summary);
+/// Returns the same for programs.
+Json summary_json(const RecipeRun& run, const RunSummary& summary);
+/// Writes report.html into the folder and returns its path.
+std::filesystem::path write_run_report(const std::filesystem::path& folder, const RecipeRun& run,
+                                       const RunSummary& summary, const History& history);
+
+/// Writes 0.9873 as "98.73 %"; what is not a number as "–".
+std::string percent(double fraction);
+/// Writes 12345678 as "11.8 MiB".
+std::string bytes_text(std::int64_t bytes);
+std::string seconds_text(double seconds);
+
+}  // namespace antichain::app

@@ -1,0 +1,28 @@
+// The gradients of a recipe by one engine, against back-propagation in float64.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "recipes/recipe.h"
+
+namespace antichain {
+
+struct ParameterError {
+  std::string parameter;
+  double relative_error = 0;  // |g - g64| / |g64|, Euclidean norms; |g| itself where g64 is 0
+};
+
+struct GradientCheck {
+  std::vector<ParameterError> parameters;
+  double loss = 0, loss_f64 = 0;
+
+  double max_relative_error() const;
+};
+
+/// Computes the gradients of the first batch at the initial parameters twice: by the engine that
+/// the settings name, in the precision that they name, and by back-propagation in float64 from the
+/// same parameters.
+GradientCheck check_gradients(const Recipe& recipe, const RecipeContext& context);
+
+}  // namespace antichain

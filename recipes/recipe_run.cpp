@@ -1,0 +1,168 @@
+#include "recipes/recipe_run.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "antichain/base/error.h"
+#include "antichain/ops/elementwise.h"
+#include "antichain/ops/reduce.h"
+#include "antichain/ops/state_ops.h"
+#include "recipes/training_options.h"
+
+namespace antichain {
+
+namespace {
+
+RecipeContext settled(const Recipe& recipe, RecipeContext context) {
+  if (recipe.settle) {
+    recipe.settle(context.settings);
+  }
+  return context;
+}
+
+// First of all: a misspelt engine is found before any data is loaded.
+Task prepared(const Recipe& recipe, const RecipeContext& context, const Session& session) {
+  session.engines().find(context.settings.text("engine"));
+  Task task = recipe.prepare(context);
+  ensure(task.data.train != nullptr && task.data.test != nullptr, "recipe '{}' lacks data",
+         recipe.name);
+  return task;
+}
+
+}  // namespace
+
+Var ModelContext::input(std::string_view name, const std::vector<DimSpec>& shape) const {
+  const Var x = graph.input(name, dtype, shape);
+  return dtype == f32 ? cast(x, parse_dtype(settings.text("precision"))) : x;
+}
+
+Var total_loss(const Objective& objective) {
+  const Var loss = mean(objective.losses);
+  return objective.penalty.valid() ? loss + objective.penalty : loss;
+}
+
+RecipeRun::RecipeRun(const Recipe& recipe, RecipeContext context)
+    : recipe_(recipe),
+      context_(settled(recipe, std::move(context))),
+      session_({.device = context_.device, .seed = context_.seed, .logger = context_.logger}),
+      task_(prepared(recipe_, context_, session_)) {}
+
+ModelContext RecipeRun::model_context(Graph& graph, bool training) const {
+  return {.graph = graph,
+          .settings = context_.settings,
+          .training = training,
+          .engine = recipe_.engine_for_chain ? context_.settings.text("engine") : std::string()};
+}
+
+std::int64_t RecipeRun::batch_size() const {
+  return std::min(context_.settings.integer("batch"), task_.data.train->size());
+}
+
+std::unique_ptr<data::Batches> RecipeRun::batches() const {
+  return std::make_unique<data::Batches>(
+      task_.data.train,
+      data::BatchesOptions{.batch = batch_size(), .seed = context_.seed, .augment = task_.augment});
+}
+
+data::Batch RecipeRun::first_batch() const {
+  data::Batch batch;
+  const std::unique_ptr<data::Batches> all = batches();
+  all->start(1);
+  ensure(all->next(batch), "there is no first batch");
+  return batch;
+}
+
+const Executable& RecipeRun::step() {
+  if (!step_) {
+    train_graph_ = std::unique_ptr<Graph>(new Graph(session_.graph()));
+    const Var loss = total_loss(task_.model(model_context(*train_graph_, true)));
+    const std::vector<Var> updates = build_updates(
+        loss, context_.settings,
+        {.steps_per_epoch = batches()->batches_per_epoch(),
+         .engine = recipe_.engine_for_chain ? std::string() : context_.settings.text("engine")});
+    step_ = session_.compile({loss}, {.updates = updates});
+  }
+  return *step_;
+}
+
+Graph& RecipeRun::graph() {
+  step();
+  return *train_graph_;
+}
+
+const Executable& RecipeRun::evaluation() {
+  if (!evaluation_) {
+    evaluation_graph_ = std::unique_ptr<Graph>(new Graph(session_.graph()));
+    const Objective objective = task_.model(model_context(*evaluation_graph_, false));
+    std::vector<Var> outputs = {objective.losses};
+    if (objective.hits.valid()) {
+      outputs.push_back(objective.hits);
+    }
+    evaluation_ = session_.compile(outputs);
+  }
+  return *evaluation_;
+}
+
+std::vector<Evaluation> RecipeRun::evaluations() {
+  std::vector<Evaluation> all;
+  if (task_.data.validation) {
+    all.push_back({"validation", evaluation(), task_.data.validation});
+  }
+  all.push_back({"test", evaluation(), task_.data.test});
+  return all;
+}
+
+TrainResult RecipeRun::train(TrainOptions options) {
+  options.epochs = context_.settings.integer("epochs");
+  options.patience = context_.settings.integer("patience");
+  const std::unique_ptr<data::Batches> batches = this->batches();
+  Trainer trainer({.step = step(),
+                   .batches = *batches,
+                   .states = session_.states(),
+                   .evaluations = evaluations()},
+                  std::move(options));
+  return trainer.run();
+}
+
+Score RecipeRun::evaluate(const std::string& part) {
+  for (const Evaluation& evaluation : evaluations()) {
+    if (evaluation.name == part) {
+      return antichain::evaluate(evaluation);
+    }
+  }
+  fail<InvalidArgument>("recipe '{}' has no {} data", recipe_.name, part);
+}
+
+RunSummary RecipeRun::summarize(const TrainResult& result) {
+  const auto test = result.scores.find("test");
+  const Score score = test != result.scores.end() ? test->second : Score{};
+  return {.train_loss = result.train_loss,
+          .test_accuracy = score.accuracy,
+          .test_loss = score.loss,
+          .seconds = result.seconds,
+          .samples_per_second = static_cast<double>(result.samples) / result.seconds,
+          .peak_bytes = peak_bytes(),
+          .parameters = num_parameters(),
+          .steps = result.steps,
+          .epochs = result.epochs};
+}
+
+std::int64_t RecipeRun::num_parameters() {
+  std::int64_t count = 0;
+  for (const Var parameter : parameters(graph())) {
+    count += session_.states().get(state_name(parameter)).numel();
+  }
+  return count;
+}
+
+std::int64_t RecipeRun::peak_bytes() {
+  std::size_t bytes = 0;
+  for (const auto& [name, value] : session_.states().all()) {
+    bytes += value.bytes();
+  }
+  bytes += step_ ? step_->memory_bytes() : 0;
+  bytes += evaluation_ ? evaluation_->memory_bytes() : 0;
+  return static_cast<std::int64_t>(bytes);
+}
+
+}  // namespace antichain

@@ -1,0 +1,70 @@
+// RecipeRun: a recipe made ready for certain settings: data, session, compiled step and evaluation.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "antichain/session/session.h"
+#include "antichain/train/trainer.h"
+#include "recipes/recipe.h"
+
+namespace antichain {
+
+/// How a run went, for tables and JSON.
+struct RunSummary {
+  double train_loss = 0, test_accuracy = 0, test_loss = 0;
+  double seconds = 0, samples_per_second = 0;
+  std::int64_t peak_bytes = 0, parameters = 0, steps = 0, epochs = 0;
+};
+
+class RecipeRun {
+ public:
+  /// Loads the data and settles the settings; compiles when something is first asked for.
+  RecipeRun(const Recipe& recipe, RecipeContext context);
+
+  const Recipe& recipe() const { return recipe_; }
+  const RecipeContext& context() const { return context_; }
+  const Task& task() const { return task_; }
+  Session& session() { return session_; }
+
+  /// Trains; epochs, patience and the evaluations come from the recipe.
+  TrainResult train(TrainOptions options);
+  /// Evaluates one part of the data ("validation", "test") with the states as they are.
+  Score evaluate(const std::string& part);
+  RunSummary summarize(const TrainResult& result);
+
+  /// Returns the training step: yields the loss of a batch and writes the updates.
+  const Executable& step();
+  /// Returns the graph of the training step, before it was compiled.
+  Graph& graph();
+  /// Returns the number of trainable values.
+  std::int64_t num_parameters();
+  /// Returns the bytes of all states and of what the compiled graphs keep in between.
+  std::int64_t peak_bytes();
+  /// Returns the training set in batches, as training sees it.
+  std::unique_ptr<data::Batches> batches() const;
+  /// Returns the first batch of the first epoch.
+  data::Batch first_batch() const;
+  /// Returns how many examples a full batch has.
+  std::int64_t batch_size() const;
+
+ private:
+  ModelContext model_context(Graph& graph, bool training) const;
+  const Executable& evaluation();
+  std::vector<Evaluation> evaluations();
+
+  const Recipe& recipe_;
+  RecipeContext context_;
+  Session session_;
+  Task task_;
+  std::unique_ptr<Graph> train_graph_, evaluation_graph_;
+  std::optional<Executable> step_, evaluation_;
+};
+
+/// Returns the mean of the losses plus the penalty.
+Var total_loss(const Objective& objective);
+
+}  // namespace antichain

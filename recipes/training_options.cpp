@@ -1,0 +1,134 @@
+#include "recipes/training_options.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <utility>
+
+#include "antichain/base/error.h"
+#include "antichain/optim/adam.h"
+#include "antichain/optim/schedule.h"
+#include "antichain/optim/sgd.h"
+
+namespace antichain {
+
+namespace {
+
+using optim::Schedule;
+
+struct Choice {
+  const RecipeSettings& settings;
+  Schedule lr;
+  optim::StepOptions step;
+
+  double decay() const { return settings.number("weight_decay"); }
+};
+
+struct NamedOptimiser {
+  std::string name;
+  std::function<std::vector<Var>(Var loss, const Choice& choice)> build;
+};
+
+const std::vector<NamedOptimiser>& optimisers() {
+  static const std::vector<NamedOptimiser> all = {
+      {"sgd",
+       [](Var loss, const Choice& choice) {
+         return optim::sgd(loss, {.lr = choice.lr,
+                                  .momentum = choice.settings.number("momentum"),
+                                  .weight_decay = choice.decay(),
+                                  .step = choice.step});
+       }},
+      {"adam",
+       [](Var loss, const Choice& choice) {
+         return optim::adam(loss,
+                            {.lr = choice.lr, .weight_decay = choice.decay(), .step = choice.step});
+       }},
+      {"adamw",
+       [](Var loss, const Choice& choice) {
+         return optim::adamw(
+             loss, {.lr = choice.lr, .weight_decay = choice.decay(), .step = choice.step});
+       }},
+  };
+  return all;
+}
+
+std::vector<std::string> optimiser_names() {
+  std::vector<std::string> names;
+  for (const NamedOptimiser& optimiser : optimisers()) {
+    names.push_back(optimiser.name);
+  }
+  return names;
+}
+
+RecipeOption choice(const std::string& name, const std::string& fallback, const std::string& doc,
+                    const std::vector<std::string>& choices) {
+  return {.name = name,
+          .kind = OptionKind::choice,
+          .fallback = fallback,
+          .doc = doc,
+          .choices = choices};
+}
+
+Schedule schedule_of(const RecipeSettings& settings, std::int64_t steps_per_epoch) {
+  const double lr = settings.number("lr");
+  const std::int64_t steps = settings.integer("epochs") * steps_per_epoch;
+  const std::int64_t warm_up =
+      std::llround(settings.number("warm_up") * static_cast<double>(steps_per_epoch));
+  const std::string& kind = settings.text("schedule");
+  Schedule schedule = lr;
+  if (kind == "cosine") {
+    schedule = optim::cosine(std::max<std::int64_t>(1, steps - warm_up), lr);
+  } else if (kind == "step") {
+    schedule = optim::decay_every(std::max<std::int64_t>(1, steps / 3), lr);
+  }
+  return warm_up > 0 ? optim::warm_up(warm_up, schedule) : schedule;
+}
+
+}  // namespace
+
+std::vector<RecipeOption> with_training_options(std::vector<RecipeOption> own,
+                                                const TrainingDefaults& defaults) {
+  constexpr OptionKind kInteger = OptionKind::integer, kNumber = OptionKind::number;
+  const std::vector<RecipeOption> shared = {
+      {"epochs", kInteger, defaults.epochs, "passes over the training set", 1, 1e6},
+      {"batch", kInteger, defaults.batch, "examples per step", 1, 1e6},
+      choice("optimiser", defaults.optimiser, "how a step follows from the gradient",
+             optimiser_names()),
+      {"lr", kNumber, defaults.lr, "learning rate", 1e-9},
+      choice("schedule", defaults.schedule,
+             "how the learning rate goes on; cosine: to 0, step: to a tenth after each third",
+             {"constant", "cosine", "step"}),
+      {"warm_up", kNumber, defaults.warm_up, "epochs in which the learning rate rises from 0", 0},
+      {"weight_decay", kNumber, defaults.weight_decay, "pull of the parameters towards 0", 0},
+      {"momentum", kNumber, "0.9", "of sgd, lars and rmsprop", 0, 0.999},
+      {"clip", kNumber, "0", "largest norm of the gradient; 0: any", 0},
+      {"accumulate", kInteger, "1", "runs whose gradients make one step", 1, 1e6},
+      {"patience", kInteger, defaults.patience,
+       "epochs without progress before training ends with the best parameters; 0: never", 0, 1e6},
+      choice("precision", "f32", "type to compute in; parameters are f32 all the same",
+             {"f32", "bf16"}),
+      {"engine", OptionKind::text, "backprop",
+       "who computes the gradients: see `antichain engines`"},
+  };
+  own.insert(own.end(), shared.begin(), shared.end());
+  return own;
+}
+
+std::vector<Var> build_updates(Var loss, const RecipeSettings& settings, const UpdatePlan& plan) {
+  optim::StepOptions step{.engine = plan.engine == "backprop" ? std::string() : plan.engine,
+                          .accumulate = settings.integer("accumulate")};
+  if (settings.number("clip") > 0) {
+    step.clip_norm = settings.number("clip");
+  }
+  const Choice choice{.settings = settings,
+                      .lr = schedule_of(settings, plan.steps_per_epoch),
+                      .step = std::move(step)};
+  const auto optimiser =
+      std::find_if(optimisers().begin(), optimisers().end(), [&](const NamedOptimiser& candidate) {
+        return candidate.name == settings.text("optimiser");
+      });
+  ensure(optimiser != optimisers().end(), "an optimiser that is no choice");
+  return optimiser->build(loss, choice);
+}
+
+}  // namespace antichain

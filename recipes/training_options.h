@@ -1,0 +1,35 @@
+// What can be set about the training of every recipe, and the optimiser that comes of it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "antichain/graph/graph.h"
+#include "recipes/settings.h"
+
+namespace antichain {
+
+/// What a recipe trains with unless told otherwise, as a user would write it.
+struct TrainingDefaults {
+  std::string epochs = "10";
+  std::string batch = "128";
+  std::string optimiser = "adam";
+  std::string lr = "0.001";
+  std::string schedule = "constant";
+  std::string warm_up = "0";
+  std::string weight_decay = "0";
+  std::string patience = "0";
+};
+
+/// Returns a recipe's own options followed by those that all recipes have.
+std::vector<RecipeOption> with_training_options(std::vector<RecipeOption> own,
+                                                const TrainingDefaults& defaults);
+
+struct UpdatePlan {
+  std::int64_t steps_per_epoch = 1;
+  std::string engine = {};  // who differentiates; empty: back-propagation
+};
+/// Builds the optimiser that the settings name and returns its updates.
+std::vector<Var> build_updates(Var loss, const RecipeSettings& settings, const UpdatePlan& plan);
+
+}  // namespace antichain

@@ -1,0 +1,82 @@
+// `antichain compare`, `gradcheck`, `bench`, `explain`.
+#include <gmock/gmock.h>
+
+#include "tests/apps/run_program.h"
+#include "tests/train/temporary_folder.h"
+
+namespace antichain {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+
+constexpr const char* kSmall = " spirals --batch 100 --set hidden=5 ";
+
+TEST(Compare, GivesARowPerEngineAndAReport) {
+  const TemporaryFolder folder;
+  const std::string arguments = std::string("compare") + kSmall +
+                                "--epochs 2 --engines backprop,forward --out " +
+                                (folder / "c").string();
+  const ProgramRun run = run_program("--json " + arguments);
+  ASSERT_EQ(run.code, 0) << run.err;
+  const nlohmann::json engines = run.last_line().at("engines");
+  ASSERT_EQ(engines.size(), 2U);
+  EXPECT_EQ(engines[0].at("engine"), "backprop");
+  EXPECT_EQ(engines[1].at("engine"), "forward");
+  const double loss = engines[0].at("train_loss");
+  EXPECT_NEAR(engines[1].at("train_loss").get<double>(), loss, 1e-4 * loss);
+  for (const nlohmann::json& engine : engines) {
+    EXPECT_LT(engine.at("gradient_error"), 1e-5);
+    EXPECT_GT(engine.at("peak_bytes"), 0);
+    EXPECT_GT(engine.at("seconds"), 0);
+  }
+  EXPECT_THAT(read_text(folder / "c/report.html"), HasSubstr("forward train"));
+}
+
+TEST(Compare, ChecksEveryEngineFirst) {
+  const TemporaryFolder folder;
+  const ProgramRun run =
+      run_program("compare --engines backprop,none --out " + (folder / "c").string());
+  EXPECT_EQ(run.code, 2);
+  EXPECT_THAT(run.err, HasSubstr("there is no gradient engine 'none'"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "c"));
+}
+
+TEST(Gradcheck, NamesEveryParameter) {
+  const ProgramRun run = run_program(std::string("gradcheck --json --engine forward") + kSmall);
+  ASSERT_EQ(run.code, 0) << run.err;
+  const nlohmann::json result = run.last_line();
+  EXPECT_EQ(result.at("engine"), "forward");
+  EXPECT_LT(result.at("max_relative_error"), 1e-5);
+  EXPECT_EQ(result.at("parameters").size(), 6U);
+  EXPECT_TRUE(result.at("parameters").contains("mlp.0.weight"));
+  EXPECT_THAT(run_program(std::string("gradcheck") + kSmall).out,
+              ContainsRegex("mlp.2.bias +[0-9.]+e-"));
+}
+
+TEST(Bench, MeasuresTheStep) {
+  const ProgramRun run = run_program(std::string("bench --json --steps 5") + kSmall);
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_GT(run.last_line().at("step_seconds"), 0);
+  EXPECT_GT(run.last_line().at("peak_bytes"), 0);
+  // Three layers, forwards and backwards, but for the gradient of the input.
+  const double products = 3 * 2.0 * 100 * (2 * 5 + 5 * 5 + 5 * 3) - 2.0 * 100 * 2 * 5;
+  EXPECT_EQ(run.last_line().at("flops_per_step"), products);
+}
+
+TEST(Explain, ShowsParametersAndOps) {
+  const TemporaryFolder folder;
+  const std::string files =
+      "--dot " + (folder / "g.dot").string() + " --text " + (folder / "g.txt").string();
+  const ProgramRun run = run_program("explain --json " + files + kSmall);
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(run.last_line().at("parameters"), 2 * 5 + 5 + 5 * 5 + 5 + 5 * 3 + 3);
+  EXPECT_GT(run.last_line().at("num_ops"), 10);
+  EXPECT_THAT(read_text(folder / "g.dot"), HasSubstr("digraph"));
+  EXPECT_THAT(read_text(folder / "g.txt"), HasSubstr("matmul("));
+  EXPECT_THAT(run_program(std::string("explain") + kSmall).out,
+              ContainsRegex("\nmlp.0.weight +\\[2, 5\\] +10\n"));
+}
+
+}  // namespace
+}  // namespace antichain

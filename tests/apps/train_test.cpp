@@ -1,0 +1,158 @@
+// `antichain train`, `eval` and what they write.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "tests/apps/run_program.h"
+#include "tests/train/temporary_folder.h"
+
+namespace antichain {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kShort = " --epochs 2 --batch 500 --set hidden=5 ";
+
+class Train : public testing::Test {
+ protected:
+  // Trains into a folder of its own.
+  ProgramRun train(const std::string& arguments) {
+    return run_program("train --out " + next_folder() + " " + arguments);
+  }
+  std::string next_folder() { return (folder_ / std::to_string(++count_)).string(); }
+
+  TemporaryFolder folder_;
+  int count_ = 0;
+};
+
+TEST_F(Train, EndsInATable) {
+  const ProgramRun run = train(kShort);
+  EXPECT_EQ(run.code, 0);
+  EXPECT_EQ(run.err, "");
+  EXPECT_THAT(run.out, ContainsRegex("\nengine +backprop\n"));
+  EXPECT_THAT(run.out, ContainsRegex("\ntest accuracy +[0-9]+\\.[0-9]+ %\n"));
+  EXPECT_THAT(run.out, ContainsRegex("\nsteps +4\n"));
+  EXPECT_THAT(run.out, ContainsRegex("\nreport +.*/report.html\n"));
+}
+
+TEST_F(Train, WritesPlainLinesWithoutATerminal) {
+  const ProgramRun run = train("spirals --set hidden=5 --set batch=10 --set epochs=3");
+  EXPECT_THAT(run.out, ContainsRegex("^epoch [0-9]/3  loss "));
+  EXPECT_THAT(run.out, HasSubstr("0:00 left\n"));
+  EXPECT_THAT(run.out, Not(HasSubstr("\r")));
+  // Three hundred steps, a line per second.
+  EXPECT_LT(std::count(run.out.begin(), run.out.end(), '\n'), 60);
+}
+
+TEST_F(Train, DrawsABarOnATerminal) {
+  const ProgramRun run = run_program_on_terminal("train --out " + next_folder() + kShort);
+  if (run.code == 127) {
+    GTEST_SKIP() << "there is no `script` here";
+  }
+  EXPECT_EQ(run.code, 0);
+  EXPECT_THAT(run.out, ContainsRegex("\repoch 2/2 \\[#+\\] loss "));
+  EXPECT_THAT(run.out, ContainsRegex("test accuracy +[0-9]"));
+}
+
+TEST_F(Train, ReportsInJson) {
+  const ProgramRun run = train(std::string("--json --seed 7 --device cpu") + kShort);
+  EXPECT_EQ(run.code, 0);
+  EXPECT_THAT(run.err, HasSubstr("epoch 2/2"));
+  EXPECT_EQ(std::count(run.out.begin(), run.out.end(), '\n'), 1);
+  const nlohmann::json result = run.last_line();
+  EXPECT_EQ(result.at("recipe"), "spirals");
+  EXPECT_EQ(result.at("seed"), 7);
+  EXPECT_EQ(result.at("device"), "cpu");
+  EXPECT_EQ(result.at("engine"), "backprop");
+  EXPECT_EQ(result.at("settings").at("hidden"), 5);
+  EXPECT_EQ(result.at("settings").at("lr"), 0.1);
+  EXPECT_EQ(result.at("steps"), 4);
+  EXPECT_EQ(result.at("finished"), true);
+  for (const char* field : {"train_loss", "test_accuracy", "seconds", "samples_per_second",
+                            "peak_bytes", "parameters"}) {
+    EXPECT_GT(result.at(field), 0) << field;
+  }
+}
+
+double train_loss(const ProgramRun& run) { return run.last_line().at("train_loss"); }
+
+TEST_F(Train, TheSeedDeterminesTheResult) {
+  const std::string json = std::string("--json") + kShort;
+  EXPECT_EQ(train_loss(train(json + "--seed -3")), train_loss(train(json + "--seed -3")));
+  EXPECT_NE(train_loss(train(json + "--seed -3")), train_loss(train(json + "--seed 3")));
+}
+
+TEST_F(Train, EnginesAgreeAndCanBeNamedInTwoWays) {
+  const std::string json = std::string("--json") + kShort;
+  const double backprop = train_loss(train(json));
+  const double forward = train_loss(train(json + "--engine forward"));
+  EXPECT_NEAR(forward, backprop, 1e-4 * backprop);
+  EXPECT_EQ(train_loss(train(json + "--set engine=forward")), forward);
+}
+
+TEST_F(Train, LeavesEverythingInItsFolder) {
+  const std::string folder = next_folder();
+  EXPECT_EQ(run_program("train --out " + folder + kShort).code, 0);
+  EXPECT_THAT(read_text(folder + "/run.json"), HasSubstr("\"recipe\": \"spirals\""));
+  EXPECT_TRUE(std::filesystem::exists(folder + "/checkpoints/step-00000004-final/state.json"));
+  EXPECT_THAT(read_text(folder + "/report.html"), HasSubstr("<polyline"));
+  EXPECT_FALSE(std::filesystem::is_empty(folder + "/events"));
+}
+
+TEST_F(Train, ChoosesAFreeFolder) {
+  const std::string command = "cd " + folder_.path().string() + " && " ANTICHAIN_PROGRAM " train";
+  for (const char* name : {"spirals-1", "spirals-2"}) {
+    EXPECT_EQ(std::system((command + kShort + "> /dev/null").c_str()), 0);
+    EXPECT_TRUE(std::filesystem::exists(folder_ / ("runs/" + std::string(name) + "/run.json")));
+  }
+}
+
+TEST_F(Train, DoesNotOverwriteARun) {
+  const std::string folder = next_folder();
+  EXPECT_EQ(run_program("train --out " + folder + kShort).code, 0);
+  const ProgramRun again = run_program("train --out " + folder + kShort);
+  EXPECT_EQ(again.code, 2);
+  EXPECT_THAT(again.err, HasSubstr("already holds a run; go on with it by --resume"));
+}
+
+TEST_F(Train, AMistakeLeavesNoFolder) {
+  const std::string folder = next_folder();
+  EXPECT_EQ(run_program("train --engine none --out " + folder).code, 2);
+  EXPECT_FALSE(std::filesystem::exists(folder));
+}
+
+TEST_F(Train, ResumesNothingButARun) {
+  const ProgramRun none = run_program("train --resume " + next_folder());
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.err, HasSubstr("holds no run: there is no run.json"));
+  const ProgramRun changed = run_program("train --epochs 5 --resume " + next_folder());
+  EXPECT_EQ(changed.code, 2);
+  EXPECT_THAT(changed.err, HasSubstr("--resume goes on with what the run was started with"));
+}
+
+TEST_F(Train, EvalFindsWhatTrainingFound) {
+  const std::string folder = next_folder();
+  const nlohmann::json trained = run_program("--json train --out " + folder + kShort).last_line();
+  const ProgramRun run = run_program("--json eval " + folder);
+  EXPECT_EQ(run.code, 0) << run.err;
+  for (const char* field : {"recipe", "engine", "device", "seed", "test_accuracy", "test_loss",
+                            "train_loss", "parameters", "steps", "epochs"}) {
+    EXPECT_EQ(run.last_line().at(field), trained.at(field)) << field;
+  }
+  EXPECT_GT(run.last_line().at("samples_per_second"), 0);
+  EXPECT_THAT(run_program("eval " + folder).out, ContainsRegex("test accuracy +[0-9]"));
+  EXPECT_THAT(run_program("eval --part validation " + folder).err,
+              HasSubstr("recipe 'spirals' has no validation data"));
+}
+
+TEST_F(Train, LogsWhatItIsAskedFor) {
+  const ProgramRun quiet = train(std::string("--log-level silent") + kShort);
+  EXPECT_EQ(quiet.code, 0);
+  EXPECT_EQ(quiet.err, "");
+}
+
+}  // namespace
+}  // namespace antichain

@@ -1,0 +1,142 @@
+// What is done with recipes, on short runs of `spirals`: every option does something, and what it
+// says.
+#include "recipes/recipe_run.h"
+
+#include <gtest/gtest.h>
+
+#include "recipes/gradient_check.h"
+#include "recipes/registry.h"
+#include "tests/tensor/expect_error.h"
+
+namespace antichain {
+namespace {
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+RecipeContext context_with(const Settings& settings, std::int64_t seed = 0) {
+  RecipeContext context = find_recipe("spirals").context();
+  context.seed = seed;
+  context.settings.set("epochs", "2");
+  context.settings.set("hidden", "6");
+  context.settings.set("batch", "250");
+  for (const auto& [name, value] : settings) {
+    context.settings.set(name, value);
+  }
+  return context;
+}
+
+RunSummary run(const Settings& settings, std::int64_t seed = 0) {
+  RecipeRun run(find_recipe("spirals"), context_with(settings, seed));
+  return run.summarize(run.train({}));
+}
+
+TEST(RecipeRun, SameSeedSameLoss) {
+  EXPECT_EQ(run({}).train_loss, run({}).train_loss);
+  EXPECT_NE(run({}).train_loss, run({}, 1).train_loss);
+}
+
+TEST(RecipeRun, EveryOptionChangesTheRun) {
+  const double usual = run({}).train_loss;
+  for (const auto& setting : Settings{{"epochs", "3"},
+                                      {"batch", "100"},
+                                      {"hidden", "7"},
+                                      {"arms", "2"},
+                                      {"noise", "0.1"},
+                                      {"optimiser", "adam"},
+                                      {"lr", "0.01"},
+                                      {"schedule", "cosine"},
+                                      {"schedule", "step"},
+                                      {"warm_up", "1"},
+                                      {"weight_decay", "0.1"},
+                                      {"momentum", "0"},
+                                      {"clip", "0.01"},
+                                      {"accumulate", "2"},
+                                      {"precision", "bf16"}}) {
+    EXPECT_NE(run({setting}).train_loss, usual) << setting.first;
+  }
+}
+
+TEST(RecipeRun, EveryOptimiserTrains) {
+  for (const RecipeOption& option : find_recipe("spirals").options) {
+    if (option.name == "optimiser") {
+      ASSERT_GE(option.choices.size(), 3U);
+      for (const std::string& choice : option.choices) {
+        SCOPED_TRACE(choice);
+        const Settings settings = {{"optimiser", choice}, {"epochs", "1"}};
+        EXPECT_LT(run(settings).train_loss, 2);
+      }
+    }
+  }
+}
+
+TEST(RecipeRun, PatienceEndsARunEarly) {
+  const RunSummary summary = run({{"patience", "2"}, {"epochs", "500"}, {"lr", "1e-9"}});
+  EXPECT_EQ(summary.epochs, 3);
+}
+
+TEST(RecipeRun, CountsStepsAndWeights) {
+  const RunSummary result = run({{"batch", "300"}, {"arms", "2"}});  // 300 + 300 + 300 + 100
+  EXPECT_EQ(result.steps, 8);
+  EXPECT_EQ(result.parameters, 2 * 6 + 6 + 6 * 6 + 6 + 6 * 2 + 2);
+  EXPECT_GT(result.seconds, 0);
+  EXPECT_GT(result.samples_per_second, 0);
+  EXPECT_GT(result.peak_bytes, 4 * result.parameters);
+}
+
+// Both engines are exact; the sums of f32 products differ in their order.
+TEST(RecipeRun, EnginesAgree) {
+  const double backprop = run({{"engine", "backprop"}}).train_loss;
+  EXPECT_NEAR(run({{"engine", "forward"}}).train_loss, backprop, 1e-4 * backprop);
+}
+
+TEST(RecipeRun, ForwardModeIsSmallUnlessToldOtherwise) {
+  RecipeContext context = find_recipe("spirals").context();
+  context.settings.set("engine", "forward");
+  context.settings.set("epochs", "1");
+  const RecipeRun run(find_recipe("spirals"), context);
+  EXPECT_EQ(run.context().settings.integer("hidden"), 12);
+  EXPECT_EQ(run.context().settings.integer("epochs"), 1);
+}
+
+TEST(RecipeRun, EvaluatesTheStatesAsTheyAre) {
+  RecipeRun run(find_recipe("spirals"), context_with({}));
+  const double before = run.evaluate("test").loss;
+  const TrainResult result = run.train({});
+  EXPECT_LT(run.evaluate("test").loss, before);
+  EXPECT_EQ(run.evaluate("test").loss, result.scores.at("test").loss);
+}
+
+TEST(RecipeRun, RefusesWhatItCannotDo) {
+  expect_error<InvalidArgument>(
+      "there is no gradient engine 'bakcprop'; this session has: backprop, forward", [] {
+        run({{"engine", "bakcprop"}});
+      });
+  RecipeContext context = context_with({});
+  context.device = "gpu";
+  EXPECT_THROW(RecipeRun(find_recipe("spirals"), context), InvalidArgument);
+  EXPECT_THROW(run({{"lr", "1e20"}}), DataError);
+  RecipeRun run(find_recipe("spirals"), context_with({}));
+  expect_error<InvalidArgument>("recipe 'spirals' has no validation data",
+                                [&] { run.evaluate("validation"); });
+}
+
+TEST(GradientCheck, EnginesAreExactUpToRounding) {
+  for (const char* engine : {"backprop", "forward"}) {
+    const GradientCheck check =
+        check_gradients(find_recipe("spirals"), context_with({{"engine", engine}}));
+    EXPECT_EQ(check.parameters.size(), 6U);
+    EXPECT_LT(check.max_relative_error(), 1e-5);
+    EXPECT_GT(check.max_relative_error(), 0);
+    EXPECT_NEAR(check.loss, check.loss_f64, 1e-5);
+  }
+}
+
+TEST(GradientCheck, SeesLowPrecision) {
+  const GradientCheck check =
+      check_gradients(find_recipe("spirals"), context_with({{"precision", "bf16"}}));
+  EXPECT_GT(check.max_relative_error(), 1e-4);
+  EXPECT_LT(check.max_relative_error(), 0.2);
+}
+
+}  // namespace
+}  // namespace antichain
