@@ -68,7 +68,8 @@ struct Splits {
   DatasetPtr train, validation, test;
   std::int64_t num_classes = 0;
   std::vector<std::string> class_names = {};  // empty where the classes have none
-  std::int64_t num_features = 0;  // sizes of a vocabulary or of a sparse input; 0 where dense
+  std::int64_t num_features = 0;  // words of a vocabulary, columns of a sparse input; 0: dense
+  std::vector<std::string> feature_names = {};  // the words
 };
 
 }  // namespace antichain::data

@@ -1,0 +1,77 @@
+#include "antichain/data/folder.h"
+
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "antichain/base/error.h"
+
+namespace antichain::data {
+
+namespace {
+
+std::filesystem::path from_environment(const char* variable) {
+  const char* const value = std::getenv(variable);
+  return value != nullptr ? value : "";
+}
+
+}  // namespace
+
+std::filesystem::path data_folder(const std::filesystem::path& given) {
+  if (!given.empty()) {
+    return given;
+  }
+  if (const auto chosen = from_environment("ANTICHAIN_DATA"); !chosen.empty()) {
+    return chosen;
+  }
+  if (const auto shared = from_environment("XDG_DATA_HOME"); !shared.empty()) {
+    return shared / "antichain";
+  }
+  const auto home = from_environment("HOME");
+  require<DataError>(!home.empty(),
+                     "no folder for data: neither --data, ANTICHAIN_DATA, XDG_DATA_HOME nor HOME "
+                     "says where it is");
+  return home / ".local" / "share" / "antichain";
+}
+
+SetFolder::SetFolder(const std::filesystem::path& given, std::string set,
+                     std::vector<std::filesystem::path> system)
+    : set_(std::move(set)), folders_(std::move(system)) {
+  folders_.insert(folders_.begin(), data_folder(given) / set_);
+}
+
+std::optional<std::filesystem::path> SetFolder::look_for(
+    const std::vector<std::string>& names) const {
+  for (const std::filesystem::path& folder : folders_) {
+    for (const std::string& name : names) {
+      for (const std::string_view ending : {"", ".gz", ".xz"}) {
+        std::filesystem::path path = folder / name;
+        path += ending;
+        std::error_code ignored;
+        if (std::filesystem::exists(path, ignored)) {
+          return path;
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::filesystem::path SetFolder::find(const std::vector<std::string>& names) const {
+  if (auto found = look_for(names)) {
+    return *found;
+  }
+  std::string looked_for, looked_in;
+  for (const std::string& name : names) {
+    looked_for += (looked_for.empty() ? "" : " or ") + name;
+  }
+  for (const std::filesystem::path& folder : folders_) {
+    looked_in += (looked_in.empty() ? "" : " or ") + folder.string();
+  }
+  fail<DataError>(
+      "{}: there is no {} (nor with .gz or .xz) in {}; get it by `antichain data fetch {}`, or say "
+      "by --data or ANTICHAIN_DATA in which folder the folder {} is",
+      set_, looked_for, looked_in, set_, set_);
+}
+
+}  // namespace antichain::data

@@ -1,0 +1,78 @@
+#include "antichain/data/text_lines.h"
+
+#include <algorithm>
+
+namespace antichain::data {
+
+namespace {
+
+// No line of a set that is read here comes near; a file without line ends would fill the memory.
+constexpr std::size_t kMaxLine = std::size_t{1} << 26;  // bytes
+
+// What stands in a message of what was found.
+std::string_view shortened(std::string_view text) {
+  constexpr std::size_t kShown = 40;
+  return text.substr(0, kShown);
+}
+
+}  // namespace
+
+bool LineReader::next(std::string_view& line) {
+  line_.clear();
+  std::optional<char> c = chars_.next();
+  if (!c) {
+    return false;
+  }
+  ++number_;
+  for (; c && *c != '\n'; c = chars_.next()) {
+    require<DataError>(line_.size() < kMaxLine, "{}: a line of more than {} bytes", place(),
+                       kMaxLine);
+    line_ += *c;
+  }
+  if (!line_.empty() && line_.back() == '\r') {
+    line_.pop_back();
+  }
+  line = line_;
+  return true;
+}
+
+std::string LineReader::place() const { return fmt::format("{}:{}", chars_.name(), number_); }
+
+std::string_view cut(std::string_view& text, std::string_view separators) {
+  const std::size_t end = std::min(text.find_first_of(separators), text.size());
+  const std::string_view part = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return part;
+}
+
+std::int64_t parse_within(std::string_view text, std::int64_t least, std::int64_t most,
+                          const char* what, const LineReader& lines) {
+  const std::optional<std::int64_t> number = parse_number<std::int64_t>(text);
+  require<DataError>(number && *number >= least && *number <= most,
+                     "{}: {} must be a whole number within [{}, {}], found '{}'", lines.place(),
+                     what, least, most, shortened(text));
+  return *number;
+}
+
+std::vector<std::int64_t> read_integers(ByteSource& source, std::int64_t least, std::int64_t most,
+                                        const char* what) {
+  LineReader lines(source);
+  std::vector<std::int64_t> numbers;
+  for (std::string_view line; lines.next(line);) {
+    numbers.push_back(parse_within(line, least, most, what, lines));
+  }
+  return numbers;
+}
+
+std::vector<std::string> read_lines(ByteSource& source) {
+  LineReader lines(source);
+  std::vector<std::string> all;
+  for (std::string_view line; lines.next(line);) {
+    if (!line.empty()) {
+      all.emplace_back(line);
+    }
+  }
+  return all;
+}
+
+}  // namespace antichain::data
