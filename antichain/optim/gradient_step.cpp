@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "antichain/autodiff/grad.h"
 #include "antichain/autodiff/walk.h"
@@ -14,8 +13,6 @@
 namespace antichain::optim {
 
 namespace {
-
-constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 void require_options(const StepPlan& plan) {
   const StepOptions& options = plan.options;
@@ -201,6 +198,8 @@ Var norm(Var x) {
   const Var wide = cast(x, buffer_dtype(x.dtype()));
   return sqrt(cast(sum(square(wide)), f64));
 }
+
+Var ratio_or_one(Var a, Var b, Var positive) { return select(greater(positive, 0.0), a / b, 1.0); }
 
 void require_loss(std::string_view optimiser, Var loss) {
   require(loss.valid(), "{}: there is no loss", optimiser);

@@ -49,6 +49,8 @@ std::vector<Var> trained_parameters(std::string_view optimiser, Var loss,
 
 /// Returns the root of the sum of squares (f64).
 Var norm(Var x);
+/// Returns a / b, and 1 unless `positive` is above 0: what is 0 has no size to compare with.
+Var ratio_or_one(Var a, Var b, Var positive);
 
 // Checks of options; each throws one sentence that names optimiser and option.
 void require_loss(std::string_view optimiser, Var loss);

@@ -66,8 +66,7 @@ struct Model {
     Point result{};
     const std::array<const char*, 3> names = {"w", "v", "bias"};
     for (std::size_t n = 0; n < names.size(); ++n) {
-      const std::vector<double> values =
-          session.states().get(names[n]).cast(f64).to_vector<double>();
+      const std::vector<double> values = session.states().get(names[n]).to_vector<double>();
       std::copy(values.begin(), values.end(), result.begin() + static_cast<long>(kBlocks[n].first));
     }
     return result;
