@@ -36,6 +36,7 @@
 #include "antichain/ops/state_ops.h"
 #include "antichain/optim/adagrad.h"
 #include "antichain/optim/adam.h"
+#include "antichain/optim/lbfgs.h"
 #include "antichain/optim/rmsprop.h"
 #include "antichain/optim/schedule.h"
 #include "antichain/optim/sgd.h"

@@ -28,19 +28,13 @@ void require_options(const StepPlan& plan) {
   require(!options.name.empty(), "{}: the name is empty", plan.optimiser);
 }
 
-Var unwritten_step_count(Graph& graph, const StepPlan& plan) {
-  const Var step = step_count(graph, plan.options.name);
-  require(step.producer().control_edges().empty(),
-          "{}: the graph already has an optimiser called '{}'; give this one another name",
-          plan.optimiser, plan.options.name);
-  return step;
-}
-
 // The parts of a step that do not depend on the rule.
 class StepBuilder {
  public:
   StepBuilder(Var loss, const StepPlan& plan)
-      : graph_(loss.graph()), options_(plan.options), step_(unwritten_step_count(graph_, plan)) {
+      : graph_(loss.graph()),
+        options_(plan.options),
+        step_(unwritten_step_count(plan.optimiser, graph_, plan.options.name)) {
     parameters_ = trained_parameters(plan.optimiser, loss, options_.parameters);
     use_ = {truth(), number(1), options_.clip_value.value_or(kNoLimit)};
     lr_ = plan.lr(step_);
@@ -175,6 +169,14 @@ std::vector<Var> gradient_step(Var loss, const StepPlan& plan,
   require_loss(plan.optimiser, loss);
   require_options(plan);
   return StepBuilder(loss, plan).finish(plan, rule);
+}
+
+Var unwritten_step_count(std::string_view optimiser, Graph& graph, const std::string& name) {
+  const Var step = step_count(graph, name);
+  require(step.producer().control_edges().empty(),
+          "{}: the graph already has an optimiser called '{}'; give this one another name",
+          optimiser, name);
+  return step;
 }
 
 std::vector<Var> trained_parameters(std::string_view optimiser, Var loss,

@@ -43,6 +43,9 @@ struct StepPlan {
 std::vector<Var> gradient_step(Var loss, const StepPlan& plan,
                                const std::function<Var(const ParameterStep&)>& rule);
 
+/// Returns step_count(graph, name) for a new optimiser of that name; throws InvalidArgument when
+/// the graph has one already.
+Var unwritten_step_count(std::string_view optimiser, Graph& graph, const std::string& name);
 /// Returns the parameters that an optimiser of this loss trains.
 std::vector<Var> trained_parameters(std::string_view optimiser, Var loss,
                                     const ParameterFilter& filter);
