@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +14,8 @@
 #include "antichain/ops/operand.h"
 
 namespace antichain {
+
+inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 /// What an update does with the gradient before its rule sees it, and when it is done.
 struct GradientUse {

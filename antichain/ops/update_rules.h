@@ -56,10 +56,11 @@ struct Momentum {
   }
 };
 
-/// Moves a running mean towards a value.
+/// Moves a running mean towards a value. `rate` is 1 - beta, which single precision would lose
+/// digits of if it were computed here.
 template <class T>
-ANTICHAIN_HOST_DEVICE T moved(T mean, T decay, T value) {
-  return decay * mean + (T(1) - decay) * value;
+ANTICHAIN_HOST_DEVICE T moved(T mean, T rate, T value) {
+  return mean + rate * (value - mean);
 }
 
 /// The first two moments of the gradient (Kingma and Ba, 2015, algorithm 1).
@@ -67,12 +68,12 @@ struct Moments {
   static constexpr int kStates = 2;
   template <class T>
   struct Numbers {
-    T beta1, beta2;
+    T rate1, rate2;
   };
   template <class T>
   ANTICHAIN_HOST_DEVICE static void apply(T& mean, T& square, T gradient, const Numbers<T>& n) {
-    mean = moved(mean, n.beta1, gradient);
-    square = moved(square, n.beta2, gradient * gradient);
+    mean = moved(mean, n.rate1, gradient);
+    square = moved(square, n.rate2, gradient * gradient);
   }
 };
 
@@ -94,12 +95,12 @@ struct Adam {
   static constexpr int kStates = 3;
   template <class T>
   struct Numbers {
-    T lr, beta1, beta2, epsilon, correction1, correction2, weight_decay, keep;
+    T lr, rate1, rate2, epsilon, correction1, correction2, weight_decay, keep;
   };
   template <class T>
   ANTICHAIN_HOST_DEVICE static void apply(T& w, T& mean, T& square, T gradient,
                                           const Numbers<T>& n) {
-    Moments::apply(mean, square, gradient + n.weight_decay * w, {n.beta1, n.beta2});
+    Moments::apply(mean, square, gradient + n.weight_decay * w, {n.rate1, n.rate2});
     w = n.keep * w - n.lr * adam_direction(mean, square, n.correction1, n.correction2, n.epsilon);
   }
 };
@@ -108,12 +109,12 @@ struct Rmsprop {
   static constexpr int kStates = 2;
   template <class T>
   struct Numbers {
-    T lr, decay, epsilon, weight_decay;
+    T lr, rate, epsilon, weight_decay;
   };
   template <class T>
   ANTICHAIN_HOST_DEVICE static void apply(T& w, T& square, T gradient, const Numbers<T>& n) {
     const T g = gradient + n.weight_decay * w;
-    square = moved(square, n.decay, g * g);
+    square = moved(square, n.rate, g * g);
     w = w - n.lr * normalised(g, square, n.epsilon);
   }
 };
@@ -122,13 +123,13 @@ struct RmspropMomentum {
   static constexpr int kStates = 3;
   template <class T>
   struct Numbers {
-    T lr, decay, epsilon, weight_decay, momentum;
+    T lr, rate, epsilon, weight_decay, momentum;
   };
   template <class T>
   ANTICHAIN_HOST_DEVICE static void apply(T& w, T& square, T& velocity, T gradient,
                                           const Numbers<T>& n) {
     const T g = gradient + n.weight_decay * w;
-    square = moved(square, n.decay, g * g);
+    square = moved(square, n.rate, g * g);
     velocity = n.momentum * velocity + normalised(g, square, n.epsilon);
     w = w - n.lr * velocity;
   }

@@ -2,6 +2,8 @@
 
 #include "antichain/ops/creation.h"
 #include "antichain/ops/elementwise.h"
+#include "antichain/ops/state_ops.h"
+#include "antichain/ops/update_rules.h"
 #include "antichain/optim/gradient_step.h"
 
 namespace antichain::optim {
@@ -28,10 +30,10 @@ std::vector<Var> adam_with(Decay decay, std::string optimiser, Var loss,
   return gradient_step(loss, plan, [&](const ParameterStep& step) {
     const bool coupled = decay == Decay::coupled;
     const Operand keep = coupled ? Operand(1.0) : Operand(1.0 - step.lr * step.weight_decay);
-    return step.update(
-        adam_update_def(), {step.buffer("mean"), step.buffer("square")},
-        {step.lr, options.beta1, options.beta2, options.epsilon, correction(step, options.beta1),
-         correction(step, options.beta2), coupled ? step.weight_decay : 0.0, keep});
+    return step.update(adam_update_def(), {step.buffer("mean"), step.buffer("square")},
+                       {step.lr, 1 - options.beta1, 1 - options.beta2, options.epsilon,
+                        correction(step, options.beta1), correction(step, options.beta2),
+                        coupled ? step.weight_decay : 0.0, keep});
   });
 }
 
@@ -43,6 +45,33 @@ std::vector<Var> adam(Var loss, const AdamOptions& options) {
 
 std::vector<Var> adamw(Var loss, const AdamOptions& options) {
   return adam_with(Decay::decoupled, "adamw", loss, options);
+}
+
+std::vector<Var> lamb(Var loss, const AdamOptions& options) {
+  require_adam("lamb", options);
+  const StepPlan plan{"lamb", options.lr, options.weight_decay, options.step};
+  return gradient_step(loss, plan, [&](const ParameterStep& step) {
+    const DType dtype = step.parameter.dtype(), wide = buffer_dtype(dtype);
+    const std::string square = step.buffer("square");
+    const Var mean =
+        update_states(moments_update_def(), {step.buffer("mean"), square},
+                      cast(step.gradient, wide), step.use, {1 - options.beta1, 1 - options.beta2});
+    const Var direction = rules::adam_direction(
+        mean, read_state(step.graph(), square), cast(correction(step, options.beta1), wide),
+        cast(correction(step, options.beta2), wide), scalar(step.graph(), wide, options.epsilon));
+    const Var weight = cast(step.parameter, wide);
+    const Var change = direction + step.weight_decay * weight;
+    Var rate = step.lr;
+    if (step.decays) {
+      const Var size = norm(weight), slope = norm(change);
+      rate = rate * ratio_or_one(size, slope, minimum(size, slope));
+    }
+    ParameterStep last = step;
+    last.gradient = cast(change, dtype);
+    last.use.scale = scalar(step.graph(), f64, 1);
+    last.use.limit = kNoLimit;
+    return last.update(descent_update_def(), {}, {rate, 0.0});
+  });
 }
 
 }  // namespace antichain::optim

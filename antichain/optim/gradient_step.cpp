@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "antichain/autodiff/grad.h"
 #include "antichain/autodiff/walk.h"
@@ -14,8 +13,6 @@
 namespace antichain::optim {
 
 namespace {
-
-constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 void require_options(const StepPlan& plan) {
   const StepOptions& options = plan.options;
@@ -31,19 +28,13 @@ void require_options(const StepPlan& plan) {
   require(!options.name.empty(), "{}: the name is empty", plan.optimiser);
 }
 
-Var unwritten_step_count(Graph& graph, const StepPlan& plan) {
-  const Var step = step_count(graph, plan.options.name);
-  require(step.producer().control_edges().empty(),
-          "{}: the graph already has an optimiser called '{}'; give this one another name",
-          plan.optimiser, plan.options.name);
-  return step;
-}
-
 // The parts of a step that do not depend on the rule.
 class StepBuilder {
  public:
   StepBuilder(Var loss, const StepPlan& plan)
-      : graph_(loss.graph()), options_(plan.options), step_(unwritten_step_count(graph_, plan)) {
+      : graph_(loss.graph()),
+        options_(plan.options),
+        step_(unwritten_step_count(plan.optimiser, graph_, plan.options.name)) {
     parameters_ = trained_parameters(plan.optimiser, loss, options_.parameters);
     use_ = {truth(), number(1), options_.clip_value.value_or(kNoLimit)};
     lr_ = plan.lr(step_);
@@ -180,6 +171,14 @@ std::vector<Var> gradient_step(Var loss, const StepPlan& plan,
   return StepBuilder(loss, plan).finish(plan, rule);
 }
 
+Var unwritten_step_count(std::string_view optimiser, Graph& graph, const std::string& name) {
+  const Var step = step_count(graph, name);
+  require(step.producer().control_edges().empty(),
+          "{}: the graph already has an optimiser called '{}'; give this one another name",
+          optimiser, name);
+  return step;
+}
+
 std::vector<Var> trained_parameters(std::string_view optimiser, Var loss,
                                     const ParameterFilter& filter) {
   Graph& graph = loss.graph();
@@ -201,6 +200,8 @@ Var norm(Var x) {
   const Var wide = cast(x, buffer_dtype(x.dtype()));
   return sqrt(cast(sum(square(wide)), f64));
 }
+
+Var ratio_or_one(Var a, Var b, Var positive) { return select(greater(positive, 0.0), a / b, 1.0); }
 
 void require_loss(std::string_view optimiser, Var loss) {
   require(loss.valid(), "{}: there is no loss", optimiser);

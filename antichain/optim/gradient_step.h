@@ -43,12 +43,17 @@ struct StepPlan {
 std::vector<Var> gradient_step(Var loss, const StepPlan& plan,
                                const std::function<Var(const ParameterStep&)>& rule);
 
+/// Returns step_count(graph, name) for a new optimiser of that name; throws InvalidArgument when
+/// the graph has one already.
+Var unwritten_step_count(std::string_view optimiser, Graph& graph, const std::string& name);
 /// Returns the parameters that an optimiser of this loss trains.
 std::vector<Var> trained_parameters(std::string_view optimiser, Var loss,
                                     const ParameterFilter& filter);
 
 /// Returns the root of the sum of squares (f64).
 Var norm(Var x);
+/// Returns a / b, and 1 unless `positive` is above 0: what is 0 has no size to compare with.
+Var ratio_or_one(Var a, Var b, Var positive);
 
 // Checks of options; each throws one sentence that names optimiser and option.
 void require_loss(std::string_view optimiser, Var loss);

@@ -1,5 +1,6 @@
 #include "antichain/optim/sgd.h"
 
+#include "antichain/ops/elementwise.h"
 #include "antichain/optim/gradient_step.h"
 
 namespace antichain::optim {
@@ -13,6 +14,22 @@ std::vector<Var> sgd(Var loss, const SgdOptions& options) {
     }
     return step.update(momentum_update_def(), {step.buffer("momentum")},
                        {step.lr, 1.0, options.momentum, step.weight_decay});
+  });
+}
+
+std::vector<Var> lars(Var loss, const LarsOptions& options) {
+  require_fraction("lars", "momentum", options.momentum);
+  require_positive("lars", "trust", options.trust);
+  const StepPlan plan{"lars", options.lr, options.weight_decay, options.step};
+  return gradient_step(loss, plan, [&](const ParameterStep& step) {
+    Var rate = step.lr;
+    if (step.decays) {
+      const Var size = norm(step.parameter), slope = norm(step.used_gradient());
+      rate = rate * ratio_or_one(options.trust * size, slope + step.weight_decay * size,
+                                 minimum(size, slope));
+    }
+    return step.update(momentum_update_def(), {step.buffer("momentum")},
+                       {1.0, rate, options.momentum, step.weight_decay});
   });
 }
 

@@ -22,4 +22,20 @@ struct SgdOptions {
 /// (Sutskever et al., 2013, equations 1 and 2, with lr taken out of the velocity.)
 std::vector<Var> sgd(Var loss, const SgdOptions& options = {});
 
+struct LarsOptions {
+  Schedule lr = 0.01;
+  double momentum = 0.9;    // in [0, 1)
+  double trust = 0.001;     // how far a parameter moves, relative to its norm
+  double weight_decay = 0;  // adds weight_decay * parameter to the gradient
+  StepOptions step = {};
+};
+
+/// Builds one step of LARS and returns the updates: momentum with a learning rate of its own for
+/// every parameter, which with norms |.|, and velocity v in "<w>.momentum", is
+///   r = trust * |w| / (|g| + weight_decay * |w|), and 1 where |w| or |g| is 0
+///   v := momentum * v + lr * r * (g + weight_decay * w),   w := w - v
+/// (You et al., 2017, equations 5 and 6). A parameter that StepOptions::decays leaves out has r =
+/// 1, as is usual for biases and norms.
+std::vector<Var> lars(Var loss, const LarsOptions& options = {});
+
 }  // namespace antichain::optim

@@ -66,8 +66,7 @@ struct Model {
     Point result{};
     const std::array<const char*, 3> names = {"w", "v", "bias"};
     for (std::size_t n = 0; n < names.size(); ++n) {
-      const std::vector<double> values =
-          session.states().get(names[n]).cast(f64).to_vector<double>();
+      const std::vector<double> values = session.states().get(names[n]).to_vector<double>();
       std::copy(values.begin(), values.end(), result.begin() + static_cast<long>(kBlocks[n].first));
     }
     return result;
@@ -141,17 +140,15 @@ std::vector<Point> by_graph(const Optimiser& optimiser, int runs, DType dtype, i
   return points;
 }
 
-void expect_trajectory(const Rule& rule, const Optimiser& optimiser) {
-  constexpr double kRounding = 1e-12;  // values are about 1
+void expect_trajectory(const Rule& rule, const Optimiser& optimiser, double rounding) {
   const std::vector<Point> expected = by_hand(rule), found = by_graph(optimiser);
   ASSERT_EQ(found.size(), expected.size());
   for (std::size_t step = 0; step < expected.size(); ++step) {
     for (std::size_t i = 0; i < kNumParameters; ++i) {
-      ASSERT_NEAR(found[step][i], expected[step][i], kRounding)
+      ASSERT_NEAR(found[step][i], expected[step][i], rounding)
           << "parameter " << i << " after step " << step + 1;
     }
   }
-  // It moved.
   EXPECT_GT(std::abs(expected.back()[0] - start()[0]), 1e-4);
   const std::vector<Point> resumed = by_graph(optimiser, kSteps, f64, kSteps / 2);
   EXPECT_EQ(resumed, found) << "resumed from its states, it must give the same bits";

@@ -21,6 +21,7 @@ Builders indexing_builders();
 Builders layer_builders();
 Builders model_builders();
 Builders derivative_builders();
+Builders optimiser_builders();
 
 /// Returns all of them.
 const Builders& all_builders();

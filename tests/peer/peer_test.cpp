@@ -18,7 +18,7 @@ const Builders& all_builders() {
     Builders all;
     for (Builders part :
          {elementwise_builders(), reduction_builders(), moving_builders(), indexing_builders(),
-          layer_builders(), model_builders(), derivative_builders()}) {
+          layer_builders(), model_builders(), derivative_builders(), optimiser_builders()}) {
       all.merge(part);
     }
     return all;

@@ -1,0 +1,54 @@
+#include "antichain/optim/flat_parameters.h"
+
+#include "antichain/autodiff/grad.h"
+#include "antichain/autodiff/outline.h"
+#include "antichain/graph/clone.h"
+#include "antichain/ops/elementwise.h"
+#include "antichain/ops/shape_ops.h"
+#include "antichain/ops/slicing.h"
+
+namespace antichain::optim {
+
+FlatParameters::FlatParameters(Var loss, const std::vector<Var>& parameters,
+                               const std::string& engine)
+    : parameters_(parameters), engine_(engine) {
+  // The call itself has no reader and never runs.
+  const Op call = outline({loss}, parameters_, engine);
+  region_ = call.regions()[0];
+  const std::vector<Var> inputs = call.inputs();
+  captured_.assign(inputs.begin() + static_cast<std::ptrdiff_t>(parameters_.size()), inputs.end());
+  for (Var parameter : parameters_) {
+    size_ = size_ + numel(parameter.shape());
+    dtype_ = parameter.dtype() == DType::f64 ? DType::f64 : dtype_;
+  }
+}
+
+Var FlatParameters::join(const std::vector<Var>& values) const {
+  std::vector<Var> parts;
+  for (Var value : values) {
+    parts.push_back(reshape(cast(value, dtype_), {numel(value.shape())}));
+  }
+  return concat(parts, 0);
+}
+
+std::vector<Var> FlatParameters::split(Var vector) const {
+  Dims sizes;
+  for (Var parameter : parameters_) {
+    sizes.push_back(numel(parameter.shape()));
+  }
+  std::vector<Var> values = antichain::split(vector, sizes, 0);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = cast(reshape(values[i], parameters_[i].shape()), parameters_[i].dtype());
+  }
+  return values;
+}
+
+FlatParameters::Evaluation FlatParameters::at(Var point) const {
+  const std::vector<Var> values = split(point);
+  std::vector<Var> arguments = values;
+  arguments.insert(arguments.end(), captured_.begin(), captured_.end());
+  const Var loss = inline_region(point.graph(), region_, arguments)[0];
+  return {cast(loss, DType::f64), join(grad(loss, values, {.engine = engine_}))};
+}
+
+}  // namespace antichain::optim

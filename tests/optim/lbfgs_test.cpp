@@ -1,0 +1,186 @@
+#include "antichain/optim/lbfgs.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <numeric>
+
+#include "antichain/ops/creation.h"
+#include "antichain/ops/elementwise.h"
+#include "antichain/ops/reduce.h"
+#include "antichain/ops/state_ops.h"
+#include "antichain/session/session.h"
+#include "tests/optim/trajectory.h"
+#include "tests/tensor/expect_error.h"
+
+namespace antichain::optim {
+namespace {
+
+double dot(const Point& a, const Point& b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+}
+
+Point sum_of(const Point& a, double factor, const Point& b) {
+  Point result = a;
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    result[i] += factor * b[i];
+  }
+  return result;
+}
+
+struct Pair {
+  Point s, y;
+};
+
+// Nocedal and Wright, 2006, algorithm 7.4 with equation 7.20.
+Point two_loops(Point q, const std::deque<Pair>& pairs) {
+  std::vector<double> alphas(pairs.size());
+  for (std::size_t i = pairs.size(); i-- > 0;) {
+    alphas[i] = dot(pairs[i].s, q) / dot(pairs[i].s, pairs[i].y);
+    q = sum_of(q, -alphas[i], pairs[i].y);
+  }
+  if (!pairs.empty()) {
+    const Pair& last = pairs.back();
+    const double scale = dot(last.s, last.y) / dot(last.y, last.y);
+    for (double& element : q) {
+      element *= scale;
+    }
+  }
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const double beta = dot(pairs[i].y, q) / dot(pairs[i].s, pairs[i].y);
+    q = sum_of(q, alphas[i] - beta, pairs[i].s);
+  }
+  return q;
+}
+
+// One iteration with the line search of Lewis and Overton, 2013, algorithm 2.6.
+Rule lbfgs_rule(const LbfgsOptions& options) {
+  return
+      [options, pairs = std::deque<Pair>()](Point& point, const Point& gradient, int step) mutable {
+        const int batch = step - 1;
+        Point ignored{};
+        const double loss = loss_at(point, batch, ignored);
+        const Point uphill = two_loops(gradient, pairs);
+        const double slope = -dot(gradient, uphill);
+        double size = 0;
+        for (double g : gradient) {
+          size += std::abs(g);
+        }
+        double t = options.lr * (pairs.empty() ? std::min(1.0, 1 / size) : 1);
+        double low = 0, high = std::numeric_limits<double>::infinity();
+        Point at_low = gradient;
+        for (std::int64_t n = 0; n < options.max_evaluations; ++n) {
+          Point there{};
+          const double value = loss_at(sum_of(point, -t, uphill), batch, there);
+          if (value > loss + options.decrease * t * slope) {
+            high = t;
+          } else {
+            low = t;
+            at_low = there;
+            if (-dot(there, uphill) >= options.curvature * slope) {
+              break;
+            }
+          }
+          t = std::isfinite(high) ? (low + high) / 2 : 2 * low;
+        }
+        Pair pair{};
+        for (std::size_t i = 0; i < point.size(); ++i) {
+          pair.s[i] = -low * uphill[i];
+          pair.y[i] = at_low[i] - gradient[i];
+          point[i] += pair.s[i];
+        }
+        if (dot(pair.s, pair.y) > 1e-10 * std::sqrt(dot(pair.s, pair.s) * dot(pair.y, pair.y))) {
+          pairs.push_back(pair);
+          if (pairs.size() > static_cast<std::size_t>(options.history)) {
+            pairs.pop_front();
+          }
+        }
+      };
+}
+
+void expect_lbfgs(const LbfgsOptions& options) {
+  // Differences of gradients divide by small numbers, which makes rounding errors grow.
+  constexpr double kRounding = 1e-11;
+  expect_trajectory(
+      lbfgs_rule(options), [&](Var loss) { return lbfgs(loss, options); }, kRounding);
+}
+
+TEST(Lbfgs, EqualsTheOneByHand) {
+  expect_lbfgs({});
+  expect_lbfgs({.history = 1});
+  expect_lbfgs({.history = 3, .engine = "forward"});
+}
+
+TEST(Lbfgs, SearchesTheLineAsByHand) {
+  expect_lbfgs({.lr = 8, .history = 2});                        // begins with too long a step
+  expect_lbfgs({.lr = 0.01, .history = 2});                     // too short
+  expect_lbfgs({.lr = 8, .history = 2, .max_evaluations = 4});  // and often gives up
+  expect_lbfgs({.history = 2, .decrease = 0.3, .curvature = 0.4});
+}
+
+TEST(Lbfgs, TrainsSomeParametersOnly) {
+  const std::vector<Point> points =
+      by_graph([](Var loss) { return lbfgs(loss, {.parameters = named("w")}); }, 5);
+  EXPECT_NE(points.back()[0], start()[0]);
+  EXPECT_EQ(points.back()[kW], start()[kW]);
+}
+
+// Rosenbrock's valley in four dimensions, cut into two parameters of two types; the minimum is
+// at 1.
+TEST(Lbfgs, FindsTheMinimumOfRosenbrocksFunction) {
+  Session session;
+  Graph graph = session.graph();
+  const Var a = parameter("a", full(graph, f64, {2}, -1.2));
+  const Var b = parameter("b", full(graph, f32, {2}, 1));
+  const Var wide = cast(b, f64);
+  const Var loss = sum(100.0 * square(wide - square(a)) + square(1.0 - a));
+  const Executable step = session.compile({loss}, {.updates = lbfgs(loss)});
+  double last = std::numeric_limits<double>::infinity();
+  int runs = 0;
+  for (; last > 1e-11 && runs < 100; ++runs) {
+    const double next = step({}).item<double>();
+    EXPECT_LE(next, last + 1e-6);  // b is rounded to f32 after the search
+    last = next;
+  }
+  EXPECT_LT(runs, 60);
+  EXPECT_NEAR(session.states().get("a").to_vector<double>()[1], 1, 1e-4);
+  EXPECT_EQ(session.states().get("optimiser.step").item<std::int64_t>(), runs);
+}
+
+TEST(Lbfgs, StaysAtAMinimumAndWhereTheLossIsNoNumber) {
+  for (const double start_at : {0.0, -1.0}) {
+    Session session;
+    Graph graph = session.graph();
+    const Var w = parameter("w", scalar(graph, f64, start_at));
+    const Var loss = start_at == 0 ? square(w) : sqrt(w);
+    const Executable step = session.compile({loss}, {.updates = lbfgs(loss)});
+    for (int i = 0; i < 3; ++i) {
+      step({});
+      EXPECT_EQ(session.states().get("w").item<double>(), start_at);
+    }
+  }
+}
+
+TEST(Lbfgs, RefusesWhatDoesNotFit) {
+  Graph graph;
+  const Var loss = square(parameter("w", scalar(graph, f32, 1)));
+  const auto refused = [&](const std::string& message, const LbfgsOptions& options) {
+    expect_error<InvalidArgument>(message, [&] { lbfgs(loss, options); });
+  };
+  refused("lbfgs: lr must be above 0, got 0", {.lr = 0});
+  refused("lbfgs: history must be above 0, got 0", {.history = 0});
+  refused("lbfgs: max_evaluations must be above 0, got -1", {.max_evaluations = -1});
+  refused("lbfgs: decrease and curvature must be rising within (0, 1), got 0.5 and 0.5",
+          {.decrease = 0.5, .curvature = 0.5});
+  refused("lbfgs: the filter takes none of the graph's parameters", {.parameters = named("x")});
+  refused("lbfgs: the name is empty", {.name = ""});
+  expect_error<InvalidArgument>("lbfgs: there is no loss", [] { lbfgs(Var()); });
+  lbfgs(loss, {.name = "first"});
+  refused("lbfgs: the graph already has an optimiser called 'first'; give this one another name",
+          {.name = "first"});
+}
+
+}  // namespace
+}  // namespace antichain::optim
