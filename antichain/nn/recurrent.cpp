@@ -122,7 +122,8 @@ LayerResult run_layer(const Cell& cell, const Layer& layer, Var xs, const Vars& 
     }
     return {next, {next[0]}};
   };
-  const ChainResult result = chain(start, {from_x}, body, {.engine = options.engine});
+  const ChainResult result =
+      chain(start, {from_x}, body, {.engine = options.engine, .reverse = options.reverse});
   return {result.ys[0], result.last};
 }
 
