@@ -63,7 +63,8 @@ Var multi_head_attention(Var x, const AttentionOptions& options) {
   };
   const Var query = project(x, "query"), key = project(memory, "key");
   const Var value = project(memory, "value");
-  const double scale = 1 / std::sqrt(static_cast<double>(width / options.heads));
+  const std::int64_t head_width = width / options.heads;
+  const double scale = 1 / std::sqrt(static_cast<double>(head_width));
   const Var scores = widened(matmul(query * scale, key, {.transpose_b = true}));
   const Var attention = dropout(layer.used(softmax(masked(scores, options))),
                                 {.rate = options.dropout, .training = options.training});

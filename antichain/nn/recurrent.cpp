@@ -17,52 +17,53 @@ namespace {
 // What one kind of recurrent layer has of its own.
 struct Cell {
   std::string_view kind;
-  std::size_t gates;
+  std::int64_t joint;      // gates that need only the sum of W x + b and U h + c
+  std::int64_t apart = 0;  // gates behind those, that need both apart
   std::size_t states = 1;  // h, and what is carried beside it
-  // Whether the sum of U h and its bias is needed apart from W x. Where it is not, the bias is
-  // added outside the chain.
-  bool own_bias = false;
-  // From the states and the gates' sums of x and h (of `own_bias`), or of both (in `x`) to the
-  // next.
-  std::function<Vars(const Vars& states, const Vars& x, const Vars& h)> next;
+  // From the states and the gates to the next states.
+  std::function<Vars(const Vars& states, Var joint, Var from_x, Var from_h)> next;
 };
 
+Vars split_gates(Var gates, Var state) {
+  const auto count = static_cast<std::size_t>((gates.dim(1) / state.dim(1)).constant());
+  return split(gates, Dims(count, state.dim(1)), 1);
+}
+
 Cell rnn_cell() {
-  return {.kind = "rnn", .gates = 1, .next = [](const Vars&, const Vars& sums, const Vars&) {
-            return Vars{tanh(sums[0])};
+  return {.kind = "rnn", .joint = 1, .next = [](const Vars&, Var sum, Var, Var) {
+            return Vars{tanh(sum)};
           }};
 }
 
 Cell lstm_cell() {
-  return {.kind = "lstm",
-          .gates = 4,
-          .states = 2,
-          .next = [](const Vars& states, const Vars& sums, const Vars&) {
-            const Var cell = sigmoid(sums[1]) * states[1] + sigmoid(sums[0]) * tanh(sums[2]);
-            return Vars{sigmoid(sums[3]) * tanh(cell), cell};
-          }};
+  return {
+      .kind = "lstm", .joint = 4, .states = 2, .next = [](const Vars& states, Var sum, Var, Var) {
+        const Vars gate = split_gates(sum, states[0]);
+        const Var cell = sigmoid(gate[1]) * states[1] + sigmoid(gate[0]) * tanh(gate[2]);
+        return Vars{sigmoid(gate[3]) * tanh(cell), cell};
+      }};
 }
 
 Cell gru_cell() {
   return {.kind = "gru",
-          .gates = 3,
-          .own_bias = true,
-          .next = [](const Vars& states, const Vars& x, const Vars& h) {
-            const Var reset = sigmoid(x[0] + h[0]), keep = sigmoid(x[1] + h[1]);
-            const Var fresh = tanh(x[2] + reset * h[2]);
-            return Vars{fresh + keep * (states[0] - fresh)};
+          .joint = 2,
+          .apart = 1,
+          .next = [](const Vars& states, Var sum, Var from_x, Var from_h) {
+            const Vars gate = split_gates(sigmoid(sum), states[0]);
+            const Var fresh = tanh(from_x + gate[0] * from_h);
+            return Vars{fresh + gate[1] * (states[0] - fresh)};
           }};
 }
 
 // Moon and Cyr, 2022: "Parallel training of GRU networks with a multi-grid solver for long
-// sequences", equation 8. 1 - σ(a) = σ(-a).
+// sequences".
 Cell implicit_gru_cell(double step) {
   return {.kind = "implicit_gru",
-          .gates = 3,
-          .own_bias = true,
-          .next = [step](const Vars& states, const Vars& x, const Vars& h) {
-            const Var reset = sigmoid(x[0] + h[0]), move = step * sigmoid(-(x[1] + h[1]));
-            const Var fresh = tanh(x[2] + reset * h[2]);
+          .joint = 2,
+          .apart = 1,
+          .next = [step](const Vars& states, Var sum, Var from_x, Var from_h) {
+            const Vars gate = split_gates(sigmoid(sum), states[0]);
+            const Var fresh = tanh(from_x + gate[0] * from_h), move = step * (1 - gate[1]);
             return Vars{(states[0] + move * fresh) / (1 + move)};
           }};
 }
@@ -100,19 +101,24 @@ LayerResult run_layer(const Cell& cell, const Layer& layer, Var xs, const Vars& 
                       std::int64_t hidden, const RecurrentOptions& options) {
   const double bound = 1 / std::sqrt(static_cast<double>(hidden));
   const Initialiser draw = options.parameters ? options.parameters : uniform(-bound, bound);
-  const Dim rows = static_cast<std::int64_t>(cell.gates) * hidden;
+  const Dim joint = cell.joint * hidden, apart = cell.apart * hidden, rows = joint + apart;
   const Var w_ih = layer.parameter("weight_ih", {rows, require_features(cell.kind, xs)}, draw);
   const Var w_hh = layer.parameter("weight_hh", {rows, hidden}, draw);
   const Var b_ih = layer.parameter("bias_ih", {rows}, draw);
   const Var b_hh = layer.parameter("bias_hh", {rows}, draw);
-  const Var outer_bias = cell.own_bias ? b_ih : b_ih + b_hh;
+  // What can be added outside the chain is: W x + b, and c of the joint gates.
+  const Vars inner_bias = split(b_hh, {joint, apart}, 0);
+  const Var outer_bias = b_ih + pad(inner_bias[0], {0}, {apart});
   const Var from_x = matmul(xs, layer.used(w_ih), {.transpose_b = true}) + layer.used(outer_bias);
-  const Dims gates(cell.gates, hidden);
   const auto body = [&](Var step, const Vars& states, const Vars& slices) -> StepResult {
     const Var from_h = matmul(states[0], layer.used(w_hh), {.transpose_b = true});
-    Vars next = cell.own_bias ? cell.next(states, split(slices[0], gates, 1),
-                                          split(from_h + layer.used(b_hh), gates, 1))
-                              : cell.next(states, split(slices[0] + from_h, gates, 1), {});
+    Vars next;
+    if (cell.apart == 0) {
+      next = cell.next(states, slices[0] + from_h, {}, {});
+    } else {
+      const Vars x = split(slices[0], {joint, apart}, 1), h = split(from_h, {joint, apart}, 1);
+      next = cell.next(states, x[0] + h[0], x[1], h[1] + layer.used(inner_bias[1]));
+    }
     if (options.lengths.valid()) {
       const Var inside =
           expand_dims(less(as_type(step, options.lengths.dtype()), options.lengths), 1);
@@ -122,7 +128,8 @@ LayerResult run_layer(const Cell& cell, const Layer& layer, Var xs, const Vars& 
     }
     return {next, {next[0]}};
   };
-  const ChainResult result = chain(start, {from_x}, body, {.engine = options.engine});
+  const ChainResult result =
+      chain(start, {from_x}, body, {.engine = options.engine, .reverse = options.reverse});
   return {result.ys[0], result.last};
 }
 

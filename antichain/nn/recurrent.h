@@ -23,7 +23,8 @@ struct RecurrentOptions {
   std::string name = {};        // empty: the name of the function
   std::int64_t layers = 1;      // each reads the states of the one before
   bool batch_first = false;     // xs[batch, time, features] instead of xs[time, batch, features]
-  Var lengths = {};             // [batch]: steps of each sequence; later ones keep the state
+  bool reverse = false;         // from the last step to the first
+  Var lengths = {};             // [batch]: steps of each sequence; those behind keep the state
   Var start = {};               // [layers, batch, hidden]; none: 0
   Var start_cell = {};          // likewise C, of lstm alone
   Initialiser parameters = {};  // empty: uniform within ±1/sqrt(hidden)

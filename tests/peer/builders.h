@@ -19,7 +19,10 @@ Builders reduction_builders();
 Builders moving_builders();
 Builders indexing_builders();
 Builders layer_builders();
-Builders model_builders();
+Builders control_flow_builders();
+Builders nn_builders();
+Builders recurrent_builders();
+Builders attention_builders();
 Builders derivative_builders();
 Builders optimiser_builders();
 

@@ -18,7 +18,8 @@ const Builders& all_builders() {
     Builders all;
     for (Builders part :
          {elementwise_builders(), reduction_builders(), moving_builders(), indexing_builders(),
-          layer_builders(), model_builders(), derivative_builders(), optimiser_builders()}) {
+          layer_builders(), nn_builders(), recurrent_builders(), attention_builders(),
+          control_flow_builders(), derivative_builders(), optimiser_builders()}) {
       all.merge(part);
     }
     return all;

@@ -31,6 +31,22 @@ def add_recurrent(book):
 
         check_module(case, nn.GRU(width, hidden),
                      [case.normal(steps, batch, width), case.normal(batch, hidden)], gru)
+    case = book.case("gru", "of different lengths", padded=True)
+
+    def padded_gru(call, xs, h, lengths):
+        packed = nn.utils.rnn.pack_padded_sequence(xs, lengths, enforce_sorted=False)
+        return call(packed, h[None])[1][0]
+
+    check_module(case, nn.GRU(2, 3),
+                 [case.normal(4, 3, 2), case.normal(3, 3), torch.tensor([2, 4, 1])], padded_gru)
+    case = book.case("rnn", "tanh")
+
+    def rnn(call, xs, h):
+        ys, last = call(xs, h[None])
+        return ys, last[0]
+
+    check_module(case, nn.RNN(width, hidden),
+                 [case.normal(steps, batch, width), case.normal(batch, hidden)], rnn)
     for layers in (1, 2):
         case = book.case("lstm", f"{layers} layers", layers=layers)
 
@@ -51,15 +67,17 @@ def add_attention(book):
         check_module(case, nn.MultiheadAttention(width, heads, batch_first=True),
                      [case.normal(batch, steps, width)],
                      lambda call, x: call(x, x, x, attn_mask=later, need_weights=False)[0])
-        for norm_first in (True, False):
-            order = "first" if norm_first else "last"
-            case = book.case("transformer", f"2 layers, norm {order}", heads=heads, layers=2,
-                             norm_first=norm_first)
-            layer = nn.TransformerEncoderLayer(width, heads, 6, dropout=0.0, activation="gelu",
-                                               batch_first=True, norm_first=norm_first)
-            check_module(case, nn.TransformerEncoder(layer, 2, enable_nested_tensor=False),
-                         [case.normal(batch, steps, width)],
-                         lambda call, x: call(x, mask=later))
+        case = book.case("attention", "of a memory with padding", heads=heads, cross=True)
+        seen = torch.tensor([[True, True, False, True], [True, False, False, False]])
+        check_module(case, nn.MultiheadAttention(width, heads, kdim=3, vdim=3, batch_first=True),
+                     [case.normal(batch, steps, width), case.normal(batch, 4, 3), seen],
+                     lambda call, x, memory, seen: call(x, memory, memory, key_padding_mask=~seen,
+                                                        need_weights=False)[0])
+        case = book.case("transformer", "2 layers, norm first", heads=heads, layers=2)
+        layer = nn.TransformerEncoderLayer(width, heads, 6, dropout=0.0, activation="gelu",
+                                           batch_first=True, norm_first=True)
+        check_module(case, nn.TransformerEncoder(layer, 2, enable_nested_tensor=False),
+                     [case.normal(batch, steps, width)], lambda call, x: call(x, mask=later))
 
 
 def add_control_flow(book):
