@@ -1,4 +1,5 @@
 // Residual networks as explicit Euler steps of a differential equation u' = tanh(W(t) u + b(t)).
+#include "antichain/data/hyperspectral.h"
 #include "antichain/data/synthetic.h"
 #include "antichain/nn/layers.h"
 #include "antichain/nn/losses.h"
@@ -33,6 +34,27 @@ Objective build_odenet(const ModelContext& context, std::int64_t inputs, std::in
   return {.losses = nn::cross_entropy(logits, y), .hits = nn::is_correct(logits, y)};
 }
 
+Task odenet_task(data::Splits data, std::int64_t inputs) {
+  const std::int64_t classes = data.num_classes;
+  return {.data = std::move(data), .model = [inputs, classes](const ModelContext& context) {
+            return build_odenet(context, inputs, classes);
+          }};
+}
+
+Task hyperspectral_task(const RecipeContext& context) {
+  const RecipeSettings& settings = context.settings;
+  data::Splits data =
+      settings.text("scene") == "salinas-a"
+          ? data::salinas_a(
+                context.data_folder,
+                {.train = settings.number("train_part"), .validation = 0, .seed = context.seed})
+          : data::indian_pines(context.data_folder,
+                               {.fold = settings.integer("fold"), .seed = context.seed});
+  constexpr std::int64_t kFirst = 0;
+  const std::int64_t bands = data.train->take({&kFirst, 1}).at("x").shape()[1];
+  return odenet_task(std::move(data), bands);
+}
+
 }  // namespace
 
 Recipe peaks_odenet_recipe() {
@@ -46,11 +68,32 @@ Recipe peaks_odenet_recipe() {
                 data::Splits data = data::peaks({.seed = context.seed});
                 data.test = std::move(data.validation);
                 data.validation = nullptr;
-                const std::int64_t classes = data.num_classes;
-                return Task{.data = std::move(data), .model = [classes](const ModelContext& model) {
-                              return build_odenet(model, 2, classes);
-                            }};
+                return odenet_task(std::move(data), 2);
               },
+          .engine_for_chain = true};
+}
+
+Recipe hyperspectral_odenet_recipe() {
+  std::vector<RecipeOption> options = odenet_options("64", "16", "5");
+  options.insert(
+      options.begin(),
+      {{.name = "scene",
+        .kind = OptionKind::choice,
+        .fallback = "salinas-a",
+        .doc = "salinas-a: the whole scene; indian-pines: 695 of its spectra, 5-fold",
+        .choices = {"salinas-a", "indian-pines"}},
+       {"train_part", kNumber, "0.6",
+        "part of each class of salinas-a to train on; the rest is for testing", 0.01, 0.99},
+       {"fold", kInteger, "0", "which fifth of indian-pines is for testing", 0, 4}});
+  return {.name = "hyperspectral-odenet",
+          .summary = "a deep residual network tells from spectra what grows in a field",
+          .options = with_training_options(std::move(options), {.epochs = "60",
+                                                                .batch = "64",
+                                                                .optimiser = "adamw",
+                                                                .lr = "0.002",
+                                                                .schedule = "cosine",
+                                                                .weight_decay = "0.01"}),
+          .prepare = hyperspectral_task,
           .engine_for_chain = true};
 }
 

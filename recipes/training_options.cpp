@@ -6,7 +6,10 @@
 #include <utility>
 
 #include "antichain/base/error.h"
+#include "antichain/optim/adagrad.h"
 #include "antichain/optim/adam.h"
+#include "antichain/optim/lbfgs.h"
+#include "antichain/optim/rmsprop.h"
 #include "antichain/optim/schedule.h"
 #include "antichain/optim/sgd.h"
 
@@ -22,6 +25,12 @@ struct Choice {
   optim::StepOptions step;
 
   double decay() const { return settings.number("weight_decay"); }
+  double momentum() const { return settings.number("momentum"); }
+  // Whether nothing is asked for that needs a gradient step.
+  bool plain() const {
+    return settings.text("schedule") == "constant" && settings.number("warm_up") == 0 &&
+           decay() == 0 && settings.number("clip") == 0 && settings.integer("accumulate") == 1;
+  }
 };
 
 struct NamedOptimiser {
@@ -29,24 +38,51 @@ struct NamedOptimiser {
   std::function<std::vector<Var>(Var loss, const Choice& choice)> build;
 };
 
+optim::AdamOptions adam_options(const Choice& choice) {
+  return {.lr = choice.lr, .weight_decay = choice.decay(), .step = choice.step};
+}
+
 const std::vector<NamedOptimiser>& optimisers() {
   static const std::vector<NamedOptimiser> all = {
       {"sgd",
        [](Var loss, const Choice& choice) {
          return optim::sgd(loss, {.lr = choice.lr,
-                                  .momentum = choice.settings.number("momentum"),
+                                  .momentum = choice.momentum(),
                                   .weight_decay = choice.decay(),
                                   .step = choice.step});
        }},
       {"adam",
-       [](Var loss, const Choice& choice) {
-         return optim::adam(loss,
-                            {.lr = choice.lr, .weight_decay = choice.decay(), .step = choice.step});
-       }},
+       [](Var loss, const Choice& choice) { return optim::adam(loss, adam_options(choice)); }},
       {"adamw",
+       [](Var loss, const Choice& choice) { return optim::adamw(loss, adam_options(choice)); }},
+      {"rmsprop",
        [](Var loss, const Choice& choice) {
-         return optim::adamw(
+         return optim::rmsprop(loss, {.lr = choice.lr,
+                                      .momentum = choice.momentum(),
+                                      .weight_decay = choice.decay(),
+                                      .step = choice.step});
+       }},
+      {"adagrad",
+       [](Var loss, const Choice& choice) {
+         return optim::adagrad(
              loss, {.lr = choice.lr, .weight_decay = choice.decay(), .step = choice.step});
+       }},
+      {"lars",
+       [](Var loss, const Choice& choice) {
+         return optim::lars(loss, {.lr = choice.lr,
+                                   .momentum = choice.momentum(),
+                                   .weight_decay = choice.decay(),
+                                   .step = choice.step});
+       }},
+      {"lamb",
+       [](Var loss, const Choice& choice) { return optim::lamb(loss, adam_options(choice)); }},
+      {"lbfgs",
+       [](Var loss, const Choice& choice) {
+         require(choice.plain(),
+                 "optimiser=lbfgs has a line search of its own: schedule, warm_up, "
+                 "weight_decay, clip and accumulate must be left alone");
+         return optim::lbfgs(loss,
+                             {.lr = choice.settings.number("lr"), .engine = choice.step.engine});
        }},
   };
   return all;

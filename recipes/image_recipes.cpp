@@ -1,0 +1,143 @@
+// Perceptrons and small convolutional networks on images of 28 x 28 grey pixels.
+#include <fmt/format.h>
+
+#include "antichain/data/augment.h"
+#include "antichain/data/image_dataset.h"
+#include "antichain/nn/layers.h"
+#include "antichain/nn/losses.h"
+#include "antichain/ops/pooling.h"
+#include "antichain/ops/shape_ops.h"
+#include "recipes/recipe_list.h"
+#include "recipes/training_options.h"
+
+namespace antichain {
+
+namespace {
+
+constexpr std::int64_t kSide = 28, kClasses = 10;
+constexpr OptionKind kInteger = OptionKind::integer, kNumber = OptionKind::number;
+
+RecipeOption dropout_option(const std::string& fallback) {
+  return {"dropout", kNumber, fallback, "part of the hidden values set to 0 in training", 0, 0.9};
+}
+
+Objective classify(const ModelContext& context, Var logits) {
+  const Var y = context.graph.input("y", i64, {"batch"});
+  return {.losses = nn::cross_entropy(logits, y), .hits = nn::is_correct(logits, y)};
+}
+
+Objective build_mlp(const ModelContext& context) {
+  const nn::DropoutOptions dropout{.rate = context.settings.number("dropout"),
+                                   .training = context.training};
+  Var x = context.input("x", {"batch", 1, kSide, kSide});
+  x = reshape(x, {x.dim(0), kSide * kSide});
+  for (const char* layer : {"hidden_1", "hidden_2"}) {
+    const std::int64_t width = context.settings.integer(layer);
+    x = relu(nn::linear(x, width, {.name = layer, .weight = nn::he_normal}));
+    x = nn::dropout(x, dropout);
+  }
+  return classify(context, nn::linear(x, kClasses, {.name = "out"}));
+}
+
+// Convolution, norm, relu.
+Var conv_unit(const ModelContext& context, Var x, std::int64_t channels, const std::string& name) {
+  const ScopeGuard scope(context.graph, name);
+  x = nn::conv2d(x, channels, {3, 3}, {.padding = {1, 1}, .bias = false, .weight = nn::he_normal});
+  return relu(nn::batch_norm(x, {.name = "norm", .training = context.training}));
+}
+
+Objective build_cnn(const ModelContext& context) {
+  const std::int64_t channels = context.settings.integer("channels");
+  const nn::DropoutOptions dropout{.rate = context.settings.number("dropout"),
+                                   .training = context.training};
+  Var x = context.input("x", {"batch", 1, kSide, kSide});
+  for (const std::int64_t stage : {1, 2}) {
+    for (const std::int64_t unit : {1, 2}) {
+      x = conv_unit(context, x, stage * channels, fmt::format("conv_{}_{}", stage, unit));
+    }
+    x = max_pool(x, {.window = {2, 2}});
+  }
+  x = conv_unit(context, x, 4 * channels, "conv_3");
+  x = nn::dropout(nn::global_avg_pool(x), dropout);
+  return classify(context, nn::linear(x, kClasses, {.name = "out"}));
+}
+
+using Load = data::Splits (*)(const std::filesystem::path& folder, const data::Normalisation&);
+
+Recipe mlp_recipe(const std::string& name, const std::string& what, Load load,
+                  const TrainingDefaults& defaults) {
+  return {.name = name,
+          .summary = "a perceptron with two hidden layers on " + what,
+          .options = with_training_options(
+              {{"hidden_1", kInteger, "512", "width of the first hidden layer", 1, 65536},
+               {"hidden_2", kInteger, "256", "width of the second hidden layer", 1, 65536},
+               dropout_option("0.2")},
+              defaults),
+          .prepare = [load](const RecipeContext& context) {
+            return Task{.data = load(context.data_folder, {}), .model = build_mlp};
+          }};
+}
+
+data::Augment augmentation(const RecipeSettings& settings, bool flips) {
+  const std::int64_t shift = settings.integer("shift");
+  return [shift = data::random_shift(shift), flip = data::random_flip(), flips](data::Batch& batch,
+                                                                                RandomStream key) {
+    shift(batch, key);
+    if (flips) {
+      flip(batch, key);
+    }
+  };
+}
+
+Recipe cnn_recipe(const std::string& name, const std::string& what, Load load, bool flips,
+                  const TrainingDefaults& defaults) {
+  return {.name = name,
+          .summary = "a small convolutional network on " + what,
+          .options = with_training_options(
+              {{"channels", kInteger, "32",
+                "of the first convolutions; later ones have 2 and 4 "
+                "times as many",
+                1, 1024},
+               {"shift", kInteger, "2", "pixels by which training images move at random", 0, 14},
+               dropout_option("0.3")},
+              defaults),
+          .prepare = [load, flips](const RecipeContext& context) {
+            return Task{.data = load(context.data_folder, {}),
+                        .model = build_cnn,
+                        .augment = augmentation(context.settings, flips)};
+          }};
+}
+
+}  // namespace
+
+Recipe mnist_mlp_recipe() {
+  return mlp_recipe("mnist-mlp", "handwritten digits", data::mnist,
+                    {.epochs = "15", .schedule = "cosine"});
+}
+
+Recipe fashion_mlp_recipe() {
+  return mlp_recipe("fashion-mlp", "pictures of clothes", data::fashion_mnist,
+                    {.epochs = "20", .schedule = "cosine"});
+}
+
+Recipe mnist_cnn_recipe() {
+  return cnn_recipe("mnist-cnn", "handwritten digits", data::mnist, false,
+                    {.epochs = "12",
+                     .optimiser = "adamw",
+                     .lr = "0.003",
+                     .schedule = "cosine",
+                     .warm_up = "0.5",
+                     .weight_decay = "0.01"});
+}
+
+Recipe fashion_cnn_recipe() {
+  return cnn_recipe("fashion-cnn", "pictures of clothes", data::fashion_mnist, true,
+                    {.epochs = "14",
+                     .optimiser = "adamw",
+                     .lr = "0.003",
+                     .schedule = "cosine",
+                     .warm_up = "0.5",
+                     .weight_decay = "0.01"});
+}
+
+}  // namespace antichain

@@ -1,0 +1,104 @@
+// Recurrent networks on words and on signals.
+#include "antichain/data/ag_news.h"
+#include "antichain/data/uci_har.h"
+#include "antichain/nn/layers.h"
+#include "antichain/nn/losses.h"
+#include "antichain/ops/elementwise.h"
+#include "antichain/ops/reduce.h"
+#include "antichain/ops/shape_ops.h"
+#include "antichain/ops/slicing.h"
+#include "recipes/recipe_list.h"
+#include "recipes/training_options.h"
+
+namespace antichain {
+
+namespace {
+
+constexpr OptionKind kInteger = OptionKind::integer, kNumber = OptionKind::number;
+
+Objective classify(const ModelContext& context, Var features, std::int64_t classes) {
+  const Var y = context.graph.input("y", i64, {"batch"});
+  const nn::DropoutOptions dropout{.rate = context.settings.number("dropout"),
+                                   .training = context.training};
+  const Var logits = nn::linear(nn::dropout(features, dropout), classes, {.name = "out"});
+  return {.losses = nn::cross_entropy(logits, y), .hits = nn::is_correct(logits, y)};
+}
+
+// Embedded words, a GRU, and the mean of its states over the words that are there.
+Objective build_agnews(const ModelContext& context, std::int64_t vocabulary, std::int64_t classes) {
+  const RecipeSettings& settings = context.settings;
+  const Var ids = context.graph.input("x", i64, {"batch", settings.integer("length")});
+  const DType compute = context.dtype == f32 ? parse_dtype(settings.text("precision")) : f64;
+  const nn::DropoutOptions dropout{.rate = settings.number("dropout"),
+                                   .training = context.training};
+  const Var words = transpose(ids);  // time first
+  const Var there = cast(not_equal(words, data::Vocabulary::kPadding), compute);
+  Var xs = nn::embedding(words, vocabulary, settings.integer("embedding"),
+                         {.dtype = compute, .weight = nn::normal(0, 0.1)});
+  xs = nn::dropout(xs, dropout);
+  const Var lengths = cast(sum(there, {0}), i64);
+  const Var all =
+      nn::gru(xs, settings.integer("hidden"), {.lengths = lengths, .engine = context.engine}).all;
+  const Var mask = expand_dims(there, -1);
+  const Var mean_state = sum(all * mask, {0}) / maximum(sum(mask, {0}), 1);
+  return classify(context, mean_state, classes);
+}
+
+Task prepare_agnews(const RecipeContext& context) {
+  data::Splits data = data::ag_news(
+      context.data_folder, {.length = context.settings.integer("length"),
+                            .vocabulary = {.max_words = context.settings.integer("vocabulary")}});
+  const std::int64_t words = data.num_features, classes = data.num_classes;
+  return {.data = std::move(data), .model = [words, classes](const ModelContext& model) {
+            return build_agnews(model, words, classes);
+          }};
+}
+
+constexpr std::int64_t kSignals = 9, kTimes = 128;
+
+Objective build_har(const ModelContext& context, std::int64_t classes) {
+  const RecipeSettings& settings = context.settings;
+  const Var x = context.input("x", {"batch", kSignals, kTimes});
+  const Var xs = transpose(x, {2, 0, 1});  // [time, batch, signals]
+  const nn::Recurrent states =
+      nn::gru(xs, settings.integer("hidden"),
+              {.layers = settings.integer("layers"), .engine = context.engine});
+  return classify(context, mean(states.all, {0}), classes);
+}
+
+}  // namespace
+
+Recipe agnews_rnn_recipe() {
+  return {.name = "agnews-rnn",
+          .summary = "a recurrent network finds the topic of a piece of news from its words",
+          .options = with_training_options(
+              {{"embedding", kInteger, "64", "numbers that stand for a word", 1, 4096},
+               {"hidden", kInteger, "64", "units of the recurrent layer", 1, 4096},
+               {"length", kInteger, "48", "words of a text that are read", 1, 1000},
+               {"vocabulary", kInteger, "30000", "words that are known", 10, 1e6},
+               {"dropout", kNumber, "0.5", "part of the values set to 0 in training", 0, 0.9}},
+              {.epochs = "6", .batch = "64", .lr = "0.002", .schedule = "cosine"}),
+          .prepare = prepare_agnews,
+          .engine_for_chain = true};
+}
+
+Recipe har_gru_recipe() {
+  return {.name = "har-gru",
+          .summary = "a recurrent network tells from the sensors of a telephone what people do",
+          .options = with_training_options(
+              {{"hidden", kInteger, "100", "units of a recurrent layer", 1, 4096},
+               {"layers", kInteger, "1", "recurrent layers", 1, 16},
+               {"dropout", kNumber, "0.3", "part of the values set to 0 in training", 0, 0.9}},
+              {.epochs = "10", .batch = "64", .lr = "0.002", .schedule = "cosine"}),
+          .prepare =
+              [](const RecipeContext& context) {
+                data::Splits data = data::uci_har(context.data_folder);
+                const std::int64_t classes = data.num_classes;
+                return Task{.data = std::move(data), .model = [classes](const ModelContext& model) {
+                              return build_har(model, classes);
+                            }};
+              },
+          .engine_for_chain = true};
+}
+
+}  // namespace antichain
