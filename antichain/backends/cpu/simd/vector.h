@@ -28,6 +28,10 @@ template <>
 struct VectorOf<float> {
   using Type [[gnu::vector_size(kVectorBytes)]] = float;
 };
+template <>
+struct VectorOf<std::uint32_t> {
+  using Type [[gnu::vector_size(kVectorBytes)]] = std::uint32_t;
+};
 template <class T>
 using Vector = typename VectorOf<T>::Type;
 template <class T>
@@ -40,21 +44,27 @@ inline Vector<T> load_vector(const T* x) {
   return result;
 }
 
-// Widens; GCC does not find the one instruction for it by itself.
+// As many floats as a vector has of double.
+using FloatHalf [[gnu::vector_size(kVectorBytes / 2)]] = float;
+
+// GCC does not find the one instruction for it by itself.
+inline Vector<double> to_double(FloatHalf x) {
+#if defined(__AVX512F__)
+  // Masked by nothing: the plain one reads a variable of its own before it is set, GCC warns.
+  return _mm512_maskz_cvtps_pd(static_cast<__mmask8>(-1), x);
+#elif defined(__AVX__)
+  return _mm256_cvtps_pd(x);
+#else
+  return __builtin_convertvector(x, Vector<double>);
+#endif
+}
+
 template <class T>
 requires std::is_same_v<T, double>
 inline Vector<double> load_vector(const float* x) {
-#if defined(__AVX512F__)
-  // Masked by nothing: the plain one reads a variable of its own before it is set, GCC warns.
-  return _mm512_maskz_cvtps_pd(static_cast<__mmask8>(-1), _mm256_loadu_ps(x));
-#elif defined(__AVX__)
-  return _mm256_cvtps_pd(_mm_loadu_ps(x));
-#else
-  using Narrow [[gnu::vector_size(kVectorBytes / 2)]] = float;
-  Narrow narrow;
+  FloatHalf narrow;
   __builtin_memcpy(&narrow, x, sizeof(narrow));
-  return __builtin_convertvector(narrow, Vector<double>);
-#endif
+  return to_double(narrow);
 }
 
 inline void store_vector(double* to, Vector<double> x) { __builtin_memcpy(to, &x, sizeof(x)); }
@@ -64,8 +74,7 @@ inline void store_vector(float* to, Vector<double> x) {
 #elif defined(__AVX__)
   _mm_storeu_ps(to, _mm256_cvtpd_ps(x));
 #else
-  using Narrow [[gnu::vector_size(kVectorBytes / 2)]] = float;
-  const Narrow narrow = __builtin_convertvector(x, Narrow);
+  const auto narrow = __builtin_convertvector(x, FloatHalf);
   __builtin_memcpy(to, &narrow, sizeof(narrow));
 #endif
 }
