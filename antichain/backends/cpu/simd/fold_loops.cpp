@@ -73,9 +73,11 @@ void rows_of(const void* data, std::int64_t rows, std::int64_t stride, std::int6
       double& total = static_cast<double*>(results)[row];
       const double shift = shifts ? shifts[row] : 0;
       if constexpr (kInTiles<F, S>) {
-        Wide<S> tile[kTile];
-        for (std::int64_t first = 0; first < count; first += kTile) {
-          const std::int64_t size = count - first < kTile ? count - first : kTile;
+        // Longer than elsewhere: a loop of exponentials takes a while to get going.
+        constexpr std::int64_t kLongTile = 4 * kTile;
+        alignas(kVectorBytes) Wide<S> tile[kLongTile];
+        for (std::int64_t first = 0; first < count; first += kLongTile) {
+          const std::int64_t size = count - first < kLongTile ? count - first : kLongTile;
           widen(x + first, tile, size);
           if constexpr (std::is_same_v<F, Exponentials>) {
             for (std::int64_t i = 0; i < size; ++i) {
@@ -128,7 +130,7 @@ void columns_of(const void* data, std::int64_t rows, std::int64_t stride, std::i
     if constexpr (kInTiles<F, S>) {
       // A few rows at a time, from left to right: that is how memory is read ahead.
       constexpr int kRows = 8;
-      Wide<S> tile[kRows * kTile], narrow[kTile];
+      alignas(kVectorBytes) Wide<S> tile[kRows * kTile], narrow[kTile];
       for (std::int64_t row = 0; row < rows; row += kRows) {
         const std::int64_t some = rows - row < kRows ? rows - row : kRows;
         for (std::int64_t first = 0; first < count; first += kTile) {

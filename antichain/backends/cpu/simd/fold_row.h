@@ -5,54 +5,62 @@
 
 namespace antichain::cpu::ANTICHAIN_SIMD_LEVEL {
 
+template <class F>
+Vector<double> starts(double total) {
+  if constexpr (HasStart<F>) {
+    total = F::kStart;
+  }
+  return Vector<double>{} + total;
+}
+
+// A few elements, or what is left of more. Not inlined, which would slow down the loops before it.
+template <class F, class S>
+[[gnu::noinline]] double fold_few(const S* x, std::int64_t count, double shift, double total) {
+  constexpr int kWidth = kLanes<double>;
+  if constexpr (kIsHalf<S>) {
+    float wide[2 * kFloats];
+    widen(x, wide, count);
+    return fold_few<F>(static_cast<const float*>(wide), count, shift, total);
+  } else {
+    std::int64_t i = 0;
+    if (count >= kWidth) {
+      Vector<double> totals = starts<F>(total);
+      for (; i + kWidth <= count; i += kWidth) {
+        totals = F::fold(totals, load_vector<double>(x + i), Vector<double>{} + shift);
+      }
+      total = F::join(total, join_lanes<F, double>(totals));
+    }
+    for (; i < count; ++i) {
+      total = F::fold(total, static_cast<double>(x[i]), shift);
+    }
+    return total;
+  }
+}
+
 // In lanes of double. Eight vectors of totals: additions wait for each other, so several are under
 // way at once.
 template <class F, class W>
 double fold_row_in_doubles(const W* x, std::int64_t count, double shift, double total) {
   constexpr int kTotals = 8, kWidth = kLanes<double>;
-  double start = total;
-  if constexpr (HasStart<F>) {
-    start = F::kStart;
-  }
-  const Vector<double> shifts = Vector<double>{} + shift, starts = Vector<double>{} + start;
   std::int64_t i = 0;
-  if (count >= kWidth) {
-    Vector<double> joined = starts;
-    if (count >= kTotals * kWidth) {
-      Vector<double> totals[kTotals];
-      for (Vector<double>& each : totals) {
-        each = starts;
-      }
-      for (; i + kTotals * kWidth <= count; i += kTotals * kWidth) {
+  if (count >= kTotals * kWidth) {
+    const Vector<double> shifts = Vector<double>{} + shift;
+    Vector<double> totals[kTotals];
+    for (Vector<double>& each : totals) {
+      each = starts<F>(total);
+    }
+    for (; i + kTotals * kWidth <= count; i += kTotals * kWidth) {
 #pragma GCC unroll 8
-        for (int k = 0; k < kTotals; ++k) {
-          totals[k] = F::fold(totals[k], load_vector<double>(x + i + k * kWidth), shifts);
-        }
+      for (int k = 0; k < kTotals; ++k) {
+        totals[k] = F::fold(totals[k], load_vector<double>(x + i + k * kWidth), shifts);
       }
-      joined = F::join(F::join(F::join(totals[0], totals[1]), F::join(totals[2], totals[3])),
-                       F::join(F::join(totals[4], totals[5]), F::join(totals[6], totals[7])));
     }
-    for (; i + kWidth <= count; i += kWidth) {
-      joined = F::fold(joined, load_vector<double>(x + i), shifts);
-    }
+    const Vector<double> joined =
+        F::join(F::join(F::join(totals[0], totals[1]), F::join(totals[2], totals[3])),
+                F::join(F::join(totals[4], totals[5]), F::join(totals[6], totals[7])));
     total = F::join(total, join_lanes<F, double>(joined));
   }
-  for (; i < count; ++i) {
-    total = F::fold(total, static_cast<double>(x[i]), shift);
-  }
-  return total;
-}
-
-// The rest of a row, less than two vectors of float.
-template <class F, class S>
-double fold_rest(const S* x, std::int64_t count, double shift, double total) {
-  if constexpr (kIsHalf<S>) {
-    float wide[2 * kFloats];
-    widen(x, wide, count);
-    return fold_row_in_doubles<F>(static_cast<const float*>(wide), count, shift, total);
-  } else {
-    return fold_row_in_doubles<F>(x, count, shift, total);
-  }
+  return fold_few<F>(x + i, count - i, shift, total);
 }
 
 // The sum of terms: a few are added as floats, everything else as double.
@@ -96,7 +104,7 @@ double sum_row(const S* x, std::int64_t count, double shift, double total) {
     }
     total += join_lanes<Sum, double>(first + last);
   }
-  return i < count ? fold_rest<F>(x + i, count - i, shift, total) : total;
+  return i < count ? fold_few<F>(x + i, count - i, shift, total) : total;
 }
 
 // The largest or smallest: numbers are compared as if there were no NaN, and NaN is looked for.
@@ -128,7 +136,7 @@ double extreme_of_row(const S* x, std::int64_t count, double total) {
     const Vector<float> joined = F::join(nan_outside(m0, first), nan_outside(m1, second));
     total = F::join(total, static_cast<double>(join_lanes<F, float>(joined)));
   }
-  return i < count ? fold_rest<F>(x + i, count - i, 0, total) : total;
+  return i < count ? fold_few<F>(x + i, count - i, 0, total) : total;
 }
 
 template <class F, class S>
