@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::int64_t kBlockBytes = 64 << 10;  // a block and its source fit the second cache
 constexpr std::int64_t kTaskBytes = 128
-                                    << 10;    // below this a second thread costs more than it saves
-constexpr std::int64_t kTransposedSide = 64;  // elements: a block of 64 lines in and 64 out
-constexpr std::int64_t kShortRun = 32;        // bytes below which calling memcpy costs more
+                                    << 10;  // below this a second thread costs more than it saves
+constexpr std::int64_t kTransposedSide = 128;  // elements: source and target fit the second cache
+constexpr std::int64_t kShortRun = 32;         // bytes below which calling memcpy costs more
 
 template <class T>
 void copy_strided(std::byte* to, const std::byte* from, const CopyAxis& row, const CopyAxis& run) {

@@ -52,11 +52,42 @@ struct SquareTranspose {
   }
 };
 
+#if defined(__AVX512F__)
+// Elements of two rows are put together to words, those of even columns and then those of odd ones,
+// and the words are transposed.
+template <>
+struct SquareTranspose<std::uint16_t, 64> {
+  using Words = SquareTranspose<std::uint32_t, 64>;
+
+  template <bool kOdd, std::size_t... kRow>
+  static void columns(std::byte* to, std::int64_t to_stride, const std::byte* from,
+                      std::int64_t from_stride, std::index_sequence<kRow...> all) {
+    const auto pair = [=](std::int64_t row) {
+      Words::Vector a, b;
+      __builtin_memcpy(&a, from + 2 * row * from_stride, sizeof(a));
+      __builtin_memcpy(&b, from + (2 * row + 1) * from_stride, sizeof(b));
+      return kOdd ? (a >> 16) | (b & 0xFFFF0000U) : (a & 0xFFFFU) | (b << 16);
+    };
+    Words::Vector rows[] = {pair(kRow)...};
+    Words::interleave_rows<Words::kLanes>(rows, all);
+    (__builtin_memcpy(to + static_cast<std::int64_t>(2 * kRow + (kOdd ? 1 : 0)) * to_stride,
+                      &rows[kRow], sizeof(rows[kRow])),
+     ...);
+  }
+  static void run(std::byte* to, std::int64_t to_stride, const std::byte* from,
+                  std::int64_t from_stride) {
+    constexpr std::make_index_sequence<Words::kLanes> kAll;
+    columns<false>(to, to_stride, from, from_stride, kAll);
+    columns<true>(to, to_stride, from, from_stride, kAll);
+  }
+};
+#endif
+
 // The widest vectors of which a square fits the registers.
 template <class T>
 constexpr std::size_t widest() {
 #if defined(__AVX512F__)
-  return sizeof(T) >= 4 ? 64 : sizeof(T) == 2 ? 32 : 16;
+  return sizeof(T) >= 2 ? 64 : 16;
 #else
   return 16;
 #endif
@@ -106,6 +137,10 @@ void transpose_block(std::byte* to, const std::byte* from, const CopyAxis& row,
       std::byte* const target = to + r * row.to + n * run.to;
       const std::byte* const source = from + r * row.from + n * run.from;
       if constexpr (kLanes == kTile) {
+        // Lines that lie far apart are not read ahead by themselves.
+        for (std::int64_t k = 0; k < kTile; ++k) {
+          __builtin_prefetch(source + k * run.from + kCacheLine);
+        }
         SquareTranspose<T, kBytes>::run(target, row.to, source, run.from);
       } else {
         transpose_tile<T, kBytes>(target, row.to, source, run.from, smaller(kTile, rows - r),
