@@ -139,6 +139,52 @@ double extreme_of_row(const S* x, std::int64_t count, double total) {
   return i < count ? fold_few<F>(x + i, count - i, 0, total) : total;
 }
 
+// The bits of a bfloat16 as an integer of the same order, and back. Of zeros the negative one is
+// the smaller; a NaN lies beyond the infinity of its sign.
+template <class Bits>
+Bits ordered(Bits bits) {
+  return bits ^ ((bits >> 15) & 0x7FFF);
+}
+
+// The same for bfloat16, all in integers: twice as many lanes, and nothing to widen.
+template <class F>
+double extreme_of_row(const bfloat16* x, std::int64_t count, double total) {
+  constexpr int kStep = kLanes<std::int16_t>;
+  constexpr std::int16_t kInfinityBits = 0x7F80;
+  const auto load = [x](std::int64_t i) {
+    Vector<std::int16_t> bits;
+    __builtin_memcpy(&bits, x + i, sizeof(bits));
+    return ordered(bits);
+  };
+  std::int64_t i = 0;
+  if (count >= kStep) {
+    Vector<std::int16_t> most = load(0), least = most, more = most, less = most;
+    for (; i + 2 * kStep <= count; i += 2 * kStep) {
+      const Vector<std::int16_t> a = load(i), b = load(i + kStep);
+      most = a > most ? a : most;
+      least = a < least ? a : least;
+      more = b > more ? b : more;
+      less = b < less ? b : less;
+    }
+    if (i + kStep <= count) {
+      const Vector<std::int16_t> a = load(i);
+      most = a > most ? a : most;
+      least = a < least ? a : least;
+      i += kStep;
+    }
+    const std::int16_t highest = join_lanes<Extreme<true>, std::int16_t>(most > more ? most : more);
+    const std::int16_t lowest =
+        join_lanes<Extreme<false>, std::int16_t>(least < less ? least : less);
+    const bool has_nan = highest > kInfinityBits || lowest < ~kInfinityBits;
+    const int bits = ordered<int>(F::join(lowest, highest));
+    const Real value =
+        has_nan ? kNaN
+                : real_of_bits(static_cast<std::int32_t>(static_cast<std::uint32_t>(bits) << 16));
+    total = F::join(total, static_cast<double>(value.value));
+  }
+  return i < count ? fold_few<F>(x + i, count - i, 0, total) : total;
+}
+
 template <class F, class S>
 double fold_row(const S* x, std::int64_t count, double shift, double total) {
   if constexpr (!kInFloats<F, S>) {

@@ -32,6 +32,10 @@ template <>
 struct VectorOf<std::uint32_t> {
   using Type [[gnu::vector_size(kVectorBytes)]] = std::uint32_t;
 };
+template <>
+struct VectorOf<std::int16_t> {
+  using Type [[gnu::vector_size(kVectorBytes)]] = std::int16_t;
+};
 template <class T>
 using Vector = typename VectorOf<T>::Type;
 template <class T>
