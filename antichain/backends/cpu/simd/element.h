@@ -46,6 +46,14 @@ bfloat16 round_to_bfloat16(Real x) {
   return result;
 }
 
+// Rounds any float; a NaN stays a quiet NaN.
+inline bfloat16 to_bfloat16(Real x) {
+  bfloat16 result = round_to_bfloat16(x);
+  const std::int32_t quiet = (bits_of(x) >> 16) | 0x40;
+  result.bits = x != x ? static_cast<std::uint16_t>(quiet) : result.bits;
+  return result;
+}
+
 template <class S, bool kExact = false, class T>
 S write(T value) {
   if constexpr (std::is_same_v<S, bfloat16>) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "antichain/backends/cpu/simd/element.h"
 #include "antichain/backends/cpu/simd/real_math.h"
@@ -96,10 +97,38 @@ inline void widen(const float* in, float* out, std::int64_t count) {
 inline void widen(const double* in, double* out, std::int64_t count) {
   __builtin_memcpy(out, in, static_cast<std::size_t>(count) * sizeof(double));
 }
-inline void narrow(const float* in, bfloat16* out, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    out[i] = round_to_bfloat16(Real(in[i]));
+// Rounds to bfloat16 as round_to_bfloat16 does, or with kAnyNaN as to_bfloat16 does: the upper
+// halves of two vectors of words become one vector.
+template <bool kAnyNaN>
+void round_floats(const float* in, bfloat16* out, std::int64_t count) {
+  using Words = Vector<std::uint32_t>;
+  using Shorts = Vector<std::int16_t>;
+  const auto rounded = [](const float* from) {
+    const Vector<float> value = load_vector<float>(from);
+    const auto words = __builtin_bit_cast(Words, value);
+    const Words result = words + 0x7FFF + ((words >> 16) & 1);
+    if constexpr (kAnyNaN) {
+      return __builtin_bit_cast(Shorts, value != value ? words | 0x400000 : result);
+    } else {
+      return __builtin_bit_cast(Shorts, result);
+    }
+  };
+  std::int64_t i = 0;
+  for (; i + 2 * kLanes<float> <= count; i += 2 * kLanes<float>) {
+    const Shorts a = rounded(in + i), b = rounded(in + i + kLanes<float>);
+    const Shorts upper = [=]<int... kLane>(std::integer_sequence<int, kLane...>) {
+      return __builtin_shufflevector(a, b, (2 * kLane + 1)...);
+    }
+    (std::make_integer_sequence<int, kLanes<std::int16_t>>());
+    __builtin_memcpy(static_cast<void*>(out + i), &upper, sizeof(upper));
   }
+  for (; i < count; ++i) {
+    out[i] = kAnyNaN ? to_bfloat16(Real(in[i])) : round_to_bfloat16(Real(in[i]));
+  }
+}
+
+inline void narrow(const float* in, bfloat16* out, std::int64_t count) {
+  round_floats<false>(in, out, count);
 }
 
 inline void narrow(const float* in, float* out, std::int64_t count) { widen(in, out, count); }
