@@ -9,8 +9,9 @@ namespace {
 
 struct BandwidthOp {
   const char* name;
-  int inputs;
+  int inputs;  // of the element type
   OpCase::Build build;
+  bool condition = false;  // whether a bool comes before them
 };
 
 using Vars = std::vector<Var>;
@@ -25,6 +26,7 @@ std::vector<BandwidthOp> bandwidth_ops() {
       {"sigmoid", 1, [](Graph&, const Vars& x) { return sigmoid(x[0]); }},
       {"gelu", 1, [](Graph&, const Vars& x) { return gelu(x[0]); }},
       {"less", 2, [](Graph&, const Vars& x) { return less(x[0], x[1]); }},
+      {"select", 2, [](Graph&, const Vars& x) { return select(x[0], x[1], x[2]); }, true},
       {"cast", 1,
        [](Graph&, const Vars& x) { return cast(x[0], x[0].dtype() == f32 ? bf16 : f32); }},
       {"sum all", 1, [](Graph&, const Vars& x) { return sum(x[0]); }},
@@ -39,8 +41,11 @@ std::vector<BandwidthOp> bandwidth_ops() {
 void run(benchmark::State& state, const BandwidthOp& op, DType dtype, std::int64_t bytes) {
   const std::int64_t columns = 1024;
   const std::int64_t rows = bytes / columns / static_cast<std::int64_t>(size_of(dtype));
-  OpCase use(std::vector<CaseInput>(static_cast<std::size_t>(op.inputs), {dtype, {rows, columns}}),
-             op.build);
+  std::vector<CaseInput> inputs(static_cast<std::size_t>(op.inputs), {dtype, {rows, columns}});
+  if (op.condition) {
+    inputs.insert(inputs.begin(), {boolean, {rows, columns}});
+  }
+  OpCase use(inputs, op.build);
   // As many bytes are moved by copying one buffer of half of them into another.
   const double ceiling = copy_bandwidth(static_cast<std::int64_t>(use.bytes()) / 2);
   double best = std::numeric_limits<double>::infinity();

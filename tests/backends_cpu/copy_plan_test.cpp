@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "antichain/backends/cpu/parallel.h"
+#include "antichain/backends/cpu/simd/transpose_loops.h"
 #include "tests/backends_cpu/draw.h"
 #include "tests/backends_cpu/kernel_trial.h"
 
@@ -46,6 +47,28 @@ Tensor random_view(Draw& draw, std::int64_t max_elements) {
     }
   }
   return view;
+}
+
+TEST(CopyPlan, EveryLevelTransposes) {
+  Draw draw(4);
+  for (int round = 0; round < 200; ++round) {
+    const DType dtype = draw.one_of({i8, bf16, f32, i64});
+    const std::int64_t rows = draw.between(0, 70), columns = draw.between(0, 70);
+    const auto bytes = static_cast<std::int64_t>(size_of(dtype));
+    const Tensor x = draw.values(dtype, {rows, columns}, 0, 100);
+    for_each_simd_level([&]<SimdLevel kLevel>(std::integral_constant<SimdLevel, kLevel>) {
+      if (!cpu_supports(kLevel).yes) {
+        return;
+      }
+      const Tensor out = Tensor::zeros(dtype, {columns, rows});
+      transpose_loop<kLevel>(size_of(dtype))(static_cast<std::byte*>(out.raw()),
+                                             static_cast<const std::byte*>(x.raw()),
+                                             {.size = columns, .to = rows * bytes, .from = bytes},
+                                             {.size = rows, .to = bytes, .from = columns * bytes});
+      EXPECT_TRUE(bit_equal(out, x.transpose(std::vector<int>{1, 0}).contiguous()))
+          << name(kLevel) << ", " << name(dtype) << ", " << rows << " x " << columns;
+    });
+  }
 }
 
 TEST(CopyPlan, CopiesAnyView) {

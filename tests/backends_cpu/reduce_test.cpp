@@ -124,6 +124,32 @@ TEST(ReductionCases, NotANumberWinsWhereverItStands) {
   }
 }
 
+TEST(ReductionCases, NotANumberStaysInItsRowAndColumn) {
+  Session session;
+  Graph graph = session.graph();
+  for (const auto& [rows, columns] : std::vector<std::pair<std::int64_t, std::int64_t>>{
+           {1, 33}, {3, 1}, {8, 64}, {13, 70}, {21, 200}, {40, 3}}) {
+    for (const DType dtype : {f32, f64, bf16, f16}) {
+      const std::string name = fmt::format("{}x{}{}", rows, columns, antichain::name(dtype));
+      const Var x = graph.input(name, dtype, {rows, columns});
+      const auto extremes = session.compile({max(x, {0}), max(x, {1}), min(x, {0}), min(x, {1})});
+      for (std::int64_t at = 0; at < rows * columns; at += 1 + rows * columns / 37) {
+        Tensor values = Tensor::zeros(f32, {rows, columns});
+        values.data<float>()[at] = -NAN;
+        const Results results = extremes({{name, values.cast(dtype)}});
+        for (std::size_t n = 0; n < 4; ++n) {
+          const Tensor got = results[n].cast(f32);
+          for (std::int64_t i = 0; i < got.numel(); ++i) {
+            EXPECT_EQ(std::isnan(got.data<float>()[i]),
+                      i == (n % 2 == 0 ? at % columns : at / columns))
+                << name << " at " << at << ", result " << n << ", element " << i;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(ReductionCases, LogsumexpOfInfinities) {
   const auto infinity = static_cast<float>(INFINITY);
   EXPECT_EQ(reduced(logsumexp, Tensor::of<float>({3}, {1.F, infinity, 2.F})), INFINITY);

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "antichain/backends/cpu/parallel.h"
-#include "antichain/backends/cpu/transpose_block.h"
+#include "antichain/backends/cpu/simd/transpose_loops.h"
 
 namespace antichain::cpu {
 
@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::int64_t kBlockBytes = 64 << 10;  // a block and its source fit the second cache
 constexpr std::int64_t kTaskBytes = 128
-                                    << 10;    // below this a second thread costs more than it saves
-constexpr std::int64_t kTransposedSide = 64;  // elements: a block of 64 lines in and 64 out
-constexpr std::int64_t kShortRun = 32;        // bytes below which calling memcpy costs more
+                                    << 10;  // below this a second thread costs more than it saves
+constexpr std::int64_t kTransposedSide = 128;  // elements: source and target fit the second cache
+constexpr std::int64_t kShortRun = 32;         // bytes below which calling memcpy costs more
 
 template <class T>
 void copy_strided(std::byte* to, const std::byte* from, const CopyAxis& row, const CopyAxis& run) {
@@ -87,6 +87,17 @@ CopyAxis take(std::vector<CopyAxis>& axes, std::size_t index) {
 
 std::int64_t pieces(std::int64_t size, std::int64_t piece) { return (size + piece - 1) / piece; }
 
+// The one of the widest registers that this CPU has.
+CopyBlock best_transpose(std::size_t element_bytes) {
+  CopyBlock best = nullptr;
+  for_each_simd_level([&]<SimdLevel kLevel>(std::integral_constant<SimdLevel, kLevel>) {
+    if (!best && cpu_supports(kLevel).yes) {
+      best = transpose_loop<kLevel>(element_bytes);
+    }
+  });
+  return best;
+}
+
 // Elements are moved as unsigned integers of their size.
 template <class F>
 void visit_size(std::size_t bytes, F&& f) {
@@ -125,7 +136,7 @@ CopyPlan::CopyPlan(const Layout& to, const Layout& from, std::size_t element_byt
   visit_size(element_bytes, [&](auto zero) {
     using T = decltype(zero);
     const bool packed = run_.to == bytes;
-    copy_block_ = transposed                      ? transpose_block<T>
+    copy_block_ = transposed                      ? best_transpose(element_bytes)
                   : packed && run_.from == bytes  ? copy_runs<T>
                   : packed && run_.from == 0      ? fill_runs<T>
                   : packed && run_.from == -bytes ? reverse_runs<T>

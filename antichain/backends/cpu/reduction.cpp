@@ -25,16 +25,25 @@ Total neutral(Fold fold) {
   }
 }
 
+// Joins `count` totals with others.
 template <class Total>
-Total joined(Fold fold, Total a, Total b) {
+void join_totals(Fold fold, Total* totals, const Total* others, std::int64_t count) {
+  const auto each = [=](auto join) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      totals[i] = static_cast<Total>(join(totals[i], others[i]));
+    }
+  };
   // Integers wrap.
   using Wrapping = std::conditional_t<std::is_integral_v<Total>, std::uint64_t, Total>;
-  const auto left = static_cast<Wrapping>(a), right = static_cast<Wrapping>(b);
   switch (fold) {
-    case Fold::product: return static_cast<Total>(left * right);
-    case Fold::smallest: return b < a || b != b ? b : a;
-    case Fold::largest: return b > a || b != b ? b : a;
-    default: return static_cast<Total>(left + right);
+    case Fold::product:
+      return each(
+          [](Total a, Total b) { return static_cast<Wrapping>(a) * static_cast<Wrapping>(b); });
+    case Fold::smallest: return each([](Total a, Total b) { return b < a || b != b ? b : a; });
+    case Fold::largest: return each([](Total a, Total b) { return b > a || b != b ? b : a; });
+    default:
+      return each(
+          [](Total a, Total b) { return static_cast<Wrapping>(a) + static_cast<Wrapping>(b); });
   }
 }
 
@@ -88,8 +97,10 @@ Reduction::Reduction(const Shape& shape, const std::vector<bool>& reduced,
   blocks_ *= pieces(width_.size, block_);
   chunk_ = std::max<std::int64_t>(count_, 1);
   if (blocks_ < kEnoughBlocks && count_ * block_ > kChunkElements) {
+    // Every chunk of columns has as many totals as the block: they should be few for its elements.
+    const std::int64_t fewest = by_columns_ ? 2 * kChunkElements : kChunkElements;
     const std::int64_t elements =
-        std::clamp(outputs_ * count_ / kEnoughBlocks, kChunkElements, kMaxChunkElements);
+        std::clamp(outputs_ * count_ / kEnoughBlocks, fewest, kMaxChunkElements);
     chunk_ = std::max<std::int64_t>(1, elements / block_);
     chunks_ = pieces(count_, chunk_);
     partial_.resize(static_cast<std::size_t>(chunks_ * outputs_) * sizeof(double));
@@ -121,9 +132,10 @@ template <class Total>
 void Reduction::fold_chunk(const std::byte* x, const Block& block, std::int64_t first,
                            std::int64_t last, const FoldStage& stage, const double* shifts,
                            Total* totals) const {
-  Total wide[kMaxBlock];
+  Total repeated[kMaxBlock];
   double wide_shifts[kMaxBlock];
   const std::int64_t columns = block.width * repeats_;
+  Total* wide = repeats_ > 1 ? repeated : totals;
   std::fill_n(wide, columns, neutral<Total>(stage.fold));
   const double* given = shifts;
   if (shifts && repeats_ > 1) {
@@ -144,11 +156,11 @@ void Reduction::fold_chunk(const std::byte* x, const Block& block, std::int64_t 
       stage.loops.rows(from, matrix.rows, matrix.stride, matrix.columns, given, wide);
     }
   });
-  for (std::int64_t i = 0; i < block.width; ++i) {
-    totals[i] = wide[i];
-    for (std::int64_t k = 1; k < repeats_; ++k) {
-      totals[i] = joined(stage.fold, totals[i], wide[k * block.width + i]);
-    }
+  if (repeats_ > 1) {
+    std::copy_n(wide, block.width, totals);
+  }
+  for (std::int64_t k = 1; k < repeats_; ++k) {
+    join_totals(stage.fold, totals, wide + k * block.width, block.width);
   }
 }
 
@@ -163,15 +175,12 @@ void Reduction::fold_all_chunks(const std::byte* x, const FoldStage& stage, cons
                shifts ? shifts + block.first_output : nullptr,
                partial + chunk * outputs_ + block.first_output);
   });
-  parallel_ranges(outputs_, kMaxBlock, [&](std::int64_t first, std::int64_t last) {
+  const std::int64_t grain = std::clamp<std::int64_t>(kChunkElements / chunks_, 1, kMaxBlock);
+  parallel_ranges(outputs_, grain, [&](std::int64_t first, std::int64_t last) {
     Total totals[kMaxBlock];
-    for (std::int64_t i = first; i < last; ++i) {
-      totals[i - first] = partial[i];
-    }
+    std::copy(partial + first, partial + last, totals);
     for (std::int64_t chunk = 1; chunk < chunks_; ++chunk) {
-      for (std::int64_t i = first; i < last; ++i) {
-        totals[i - first] = joined(stage.fold, totals[i - first], partial[chunk * outputs_ + i]);
-      }
+      join_totals(stage.fold, totals, partial + chunk * outputs_ + first, last - first);
     }
     finish(first, last - first, totals, shifts ? shifts + first : nullptr);
   });

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <memory>
+#include <optional>
 
 #include "antichain/backends/cpu/fold_stages.h"
 #include "antichain/backends/cpu/indices.h"
@@ -41,9 +42,32 @@ void read_doubles(const Tensor& from, std::vector<double>& to) {
 
 constexpr auto same = [](double total) { return total; };
 
+// Rows that are short enough are done one by one.
+std::optional<KernelFunction> softmax_of_rows(const std::shared_ptr<Normalizer>& lines,
+                                              SoftmaxLoop loop, std::size_t element_bytes) {
+  const Reduction& reduction = lines->reduction();
+  if (reduction.by_columns() || reduction.in_chunks() || reduction.count() > kLongestSoftmax) {
+    return {};
+  }
+  return [=](KernelContext& run) {
+    const auto* from = static_cast<const std::byte*>(run.in(0).raw());
+    auto* to = static_cast<std::byte*>(run.out().raw());
+    lines->reduction().parallel_matrices([=](const ReductionMatrix& rows) {
+      const std::int64_t at = rows.offset * static_cast<std::int64_t>(element_bytes);
+      loop(from + at, to + at, rows.rows, rows.stride, rows.columns);
+    });
+  };
+}
+
 auto plan_softmax(const RowLevel& level, bool logarithm) {
   return [=](const KernelContext& context) -> KernelFunction {
     const Tensor& x = context.in(0);
+    const auto lines = normalizer(context, only_axis(x.rank(), context.axis("axis", x.rank())));
+    if (!logarithm) {
+      if (auto rows = softmax_of_rows(lines, level.loops(x.dtype()).softmax, size_of(x.dtype()))) {
+        return *rows;
+      }
+    }
     const FoldStage largest = level.stage(Fold::largest, x.dtype());
     const FoldStage exponentials = level.stage(Fold::exponentials, x.dtype());
     const ApplyLoops& all = level.loops(x.dtype());
@@ -58,8 +82,7 @@ auto plan_softmax(const RowLevel& level, bool logarithm) {
         to.c[i] = 0;
       }
     };
-    return [=, lines = normalizer(context, only_axis(x.rank(), context.axis("axis", x.rank())))](
-               KernelContext& run) {
+    return [=](KernelContext& run) {
       lines->run(run.in(0).raw(), run.out().raw(), largest, same, exponentials, numbers, loops);
     };
   };

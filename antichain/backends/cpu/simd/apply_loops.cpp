@@ -1,7 +1,7 @@
 // The loops of row-wise kernels. Compiled per level.
 #include "antichain/backends/cpu/simd/apply_loops.h"
 
-#include "antichain/backends/cpu/simd/vector.h"
+#include "antichain/backends/cpu/simd/fold_row.h"
 
 namespace antichain::cpu {
 
@@ -99,7 +99,7 @@ template <class S>
   constexpr std::int64_t kRows = 8;
   const S* x = static_cast<const S*>(data);
   S* out = static_cast<S*>(result);
-  Wide<S> a[kTile], b[kTile], tile[kTile];
+  alignas(kVectorBytes) Wide<S> a[kTile], b[kTile], tile[kTile];
   for (std::int64_t begin = 0; begin < rows; begin += kRows) {
     const std::int64_t end = rows - begin < kRows ? rows : begin + kRows;
     for (std::int64_t first = 0; first < count; first += kTile) {
@@ -119,6 +119,39 @@ template <class S>
   }
 }
 
+// Keeps the exponentials of a row until their sum is known: in the result, or as floats if that has
+// fewer bits.
+template <class S>
+[[gnu::flatten]] void softmax_of_rows(const void* data, void* result, std::int64_t rows,
+                                      std::int64_t stride, std::int64_t count) {
+  using W = Wide<S>;
+  alignas(kVectorBytes) W wide[kIsHalf<S> ? kLongestSoftmax : 1];
+  const S* x = static_cast<const S*>(data);
+  S* out = static_cast<S*>(result);
+  for (std::int64_t row = 0; row < rows; ++row, x += stride, out += stride) {
+    const auto largest = static_cast<W>(fold_row<Extreme<true>>(x, count, 0, -__builtin_inf()));
+    const W* from = wide;
+    W* to = wide;
+    if constexpr (kIsHalf<S>) {
+      widen(x, wide, count);
+    } else {
+      from = x;
+      to = out;
+    }
+#pragma GCC ivdep
+    for (std::int64_t i = 0; i < count; ++i) {
+      to[i] = exponential(from[i] - largest);
+    }
+    const auto scale = static_cast<W>(1 / fold_row<Sum>(static_cast<const W*>(to), count, 0, 0));
+    for (std::int64_t i = 0; i < count; ++i) {
+      to[i] *= scale;
+    }
+    if constexpr (kIsHalf<S>) {
+      narrow(wide, out, count);
+    }
+  }
+}
+
 template <class F, class By, class S>
 [[gnu::flatten]] void apply_to(const void* data, void* result, std::int64_t rows,
                                std::int64_t stride, std::int64_t count, const ApplyNumbers& numbers,
@@ -127,7 +160,7 @@ template <class F, class By, class S>
   S* out = static_cast<S*>(result);
   for (std::int64_t row = 0; row < rows; ++row, x += stride, out += stride) {
     if constexpr (kIsHalf<S>) {
-      float tile[kTile];
+      alignas(kVectorBytes) float tile[kTile];
       for (std::int64_t first = 0; first < count; first += kTile) {
         const std::int64_t size = count - first < kTile ? count - first : kTile;
         widen(x + first, tile, size);
@@ -142,6 +175,7 @@ template <class F, class By, class S>
 
 template <class S>
 constexpr ApplyLoops kLoops = {
+    softmax_of_rows<S>,
     apply_to<Exponential, ByRow, S>,
     exponential_by_column<S>,
     apply_to<Affine, ByRow, S>,

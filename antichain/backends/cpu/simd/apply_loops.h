@@ -21,8 +21,14 @@ using ApplyLoop = void (*)(const void* x, void* out, std::int64_t rows, std::int
                            std::int64_t count, const ApplyNumbers& numbers, const double* scale,
                            const double* bias);
 
+/// Softmax of each of such rows, of at most kLongestSoftmax elements.
+using SoftmaxLoop = void (*)(const void* x, void* out, std::int64_t rows, std::int64_t stride,
+                             std::int64_t count);
+inline constexpr std::int64_t kLongestSoftmax = 4096;  // as float it fits the L1 cache
+
 /// The loops of one element type.
 struct ApplyLoops {
+  SoftmaxLoop softmax;
   ApplyLoop exponential_by_row, exponential_by_column;  // exp(x - a) * b
   ApplyLoop affine_by_row, affine_by_column;            // (x - a) * b + c
   ApplyLoop normalize_by_row;                           // (x - a) * b * scale + bias

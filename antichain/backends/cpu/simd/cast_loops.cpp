@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "antichain/backends/cpu/simd/make_loop.h"
+#include "antichain/backends/cpu/simd/vector.h"
 
 namespace antichain::cpu {
 
@@ -20,14 +21,6 @@ To saturated(From value) {
   using Wide = std::conditional_t<(sizeof(To) < 4), std::int32_t, To>;
   const auto whole = static_cast<To>(static_cast<Wide>(inside ? value : From(0)));
   return above ? kHigh : below ? kLow : whole;
-}
-
-// Rounds any float; a NaN stays a quiet NaN.
-bfloat16 to_bfloat16(Real x) {
-  bfloat16 result = round_to_bfloat16(x);
-  const std::int32_t quiet = (bits_of(x) >> 16) | 0x40;
-  result.bits = x != x ? static_cast<std::uint16_t>(quiet) : result.bits;
-  return result;
 }
 
 template <class To, class From>
@@ -51,9 +44,13 @@ template <class From, class To>
 [[gnu::flatten, gnu::noinline]] void cast(const void* const* in, void* out, std::int64_t count) {
   const From* const from = static_cast<const From*>(in[0]);
   To* const to = static_cast<To*>(out);
+  if constexpr (std::is_same_v<From, float> && std::is_same_v<To, bfloat16>) {
+    round_floats<true>(from, to, count);
+  } else {
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < count; ++i) {
-    to[i] = converted<To>(from[i]);
+    for (std::int64_t i = 0; i < count; ++i) {
+      to[i] = converted<To>(from[i]);
+    }
   }
 }
 

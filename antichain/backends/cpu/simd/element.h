@@ -30,24 +30,34 @@ Computed<S> read(S element) {
   }
 }
 
-// Rounds to nearest even. Right for a NaN that was a bfloat16 or comes from arithmetic: its upper
-// half alone makes it one.
-inline bfloat16 round_to_bfloat16(Real x) {
+// Rounds to nearest even; the upper half of the word is then the bfloat16. Right for a NaN that was
+// one or comes from arithmetic: its upper half alone makes it one. `kExact`: the value needs no
+// rounding.
+template <bool kExact = false>
+std::uint32_t rounded_word(Real x) {
   const auto word = __builtin_bit_cast(std::uint32_t, x.value);
+  return kExact ? word : word + 0x7FFF + ((word >> 16) & 1);
+}
+
+template <bool kExact = false>
+bfloat16 round_to_bfloat16(Real x) {
   bfloat16 result;
-  result.bits = static_cast<std::uint16_t>((word + 0x7FFF + ((word >> 16) & 1)) >> 16);
+  result.bits = static_cast<std::uint16_t>(rounded_word<kExact>(x) >> 16);
   return result;
 }
 
-// `kExact`: the value needs no rounding.
+// Rounds any float; a NaN stays a quiet NaN.
+inline bfloat16 to_bfloat16(Real x) {
+  bfloat16 result = round_to_bfloat16(x);
+  const std::int32_t quiet = (bits_of(x) >> 16) | 0x40;
+  result.bits = x != x ? static_cast<std::uint16_t>(quiet) : result.bits;
+  return result;
+}
+
 template <class S, bool kExact = false, class T>
 S write(T value) {
-  if constexpr (std::is_same_v<S, bfloat16> && kExact) {
-    bfloat16 result;
-    result.bits = static_cast<std::uint16_t>(static_cast<std::uint32_t>(bits_of(value)) >> 16);
-    return result;
-  } else if constexpr (std::is_same_v<S, bfloat16>) {
-    return round_to_bfloat16(value);
+  if constexpr (std::is_same_v<S, bfloat16>) {
+    return round_to_bfloat16<kExact>(value);
   } else if constexpr (std::is_same_v<S, float>) {
     return value.value;
   } else {

@@ -27,6 +27,40 @@ template <class F, class S, class R, std::size_t... kInput>
   }
 }
 
+// Two neighbours of 16 bits as one word: with halves of words there is nothing to shuffle.
+using PairWord [[gnu::may_alias, gnu::aligned(2)]] = std::uint32_t;
+using PairOfBools [[gnu::may_alias, gnu::aligned(1)]] = std::uint16_t;
+
+inline Real lower(std::uint32_t word) {
+  return real_of_bits(static_cast<std::int32_t>(word << 16));
+}
+inline Real upper(std::uint32_t word) {
+  return real_of_bits(static_cast<std::int32_t>(word & 0xFFFF0000U));
+}
+
+// The loop of functor F on bf16, with results of type R: bf16 or bool.
+template <class F, class R, std::size_t... kInput>
+[[gnu::flatten, gnu::noinline]] void pair_loop(const void* const* in, void* out,
+                                               std::int64_t count) {
+  const PairWord* const from[] = {static_cast<const PairWord*>(in[kInput])...};
+  PairWord* const to = static_cast<PairWord*>(out);
+  PairOfBools* const to_bools = static_cast<PairOfBools*>(out);
+#pragma GCC ivdep  // `out` may be an input, element for element
+  for (std::int64_t i = 0; i < count / 2; ++i) {
+    const auto a = F()(lower(from[kInput][i])...), b = F()(upper(from[kInput][i])...);
+    if constexpr (std::is_same_v<R, bool>) {
+      to_bools[i] = static_cast<std::uint16_t>((a ? 1 : 0) | (b ? 256 : 0));
+    } else {
+      to[i] = rounded_word<kExact<F>>(a) >> 16 | (rounded_word<kExact<F>>(b) & 0xFFFF0000U);
+    }
+  }
+  if (count % 2 != 0) {
+    const std::int64_t last = count - 1;
+    static_cast<R*>(out)[last] =
+        write<R, kExact<F>>(F()(read(static_cast<const bfloat16*>(in[kInput])[last])...));
+  }
+}
+
 // Functors whose argument is an angle, of which the level computes up to kLargestAngle.
 template <class F>
 inline constexpr bool kOfAngle = false;
@@ -88,6 +122,8 @@ constexpr ElementLoop make_loop() {
   } else if constexpr (std::is_same_v<S, float16>) {
     return half_loop<make_loop<F, float, kInput...>(), std::conditional_t<kPredicate, bool, float>,
                      kInput...>;
+  } else if constexpr (std::is_same_v<S, bfloat16>) {
+    return pair_loop<F, std::conditional_t<kPredicate, bool, S>, kInput...>;
   } else {
     return loop<F, S, std::conditional_t<kPredicate, bool, S>, kInput...>;
   }

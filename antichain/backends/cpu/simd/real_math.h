@@ -74,8 +74,8 @@ inline Real exp(Real x) {
   // beyond the normal numbers: each has an exponent of its own, biased by 127.
   const auto [encoded, rest] = split_exponent<2 * 127>(clamp(x, Real(-104), Real(89)));
   const std::uint32_t half = encoded >> 1 << 23, other = (encoded << 23) - half;
-  return (Real(1) + expm1_near_0(rest)) * real_of_bits(static_cast<std::int32_t>(half)) *
-         real_of_bits(static_cast<std::int32_t>(other));
+  const Real scale = real_of_bits(static_cast<std::int32_t>(half));
+  return fused(expm1_near_0(rest), scale, scale) * real_of_bits(static_cast<std::int32_t>(other));
 }
 
 // expm1 for -18 <= x <= 89, where it becomes -1 and infinity.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "antichain/backends/cpu/simd/element.h"
 #include "antichain/backends/cpu/simd/real_math.h"
@@ -28,6 +29,14 @@ template <>
 struct VectorOf<float> {
   using Type [[gnu::vector_size(kVectorBytes)]] = float;
 };
+template <>
+struct VectorOf<std::uint32_t> {
+  using Type [[gnu::vector_size(kVectorBytes)]] = std::uint32_t;
+};
+template <>
+struct VectorOf<std::int16_t> {
+  using Type [[gnu::vector_size(kVectorBytes)]] = std::int16_t;
+};
 template <class T>
 using Vector = typename VectorOf<T>::Type;
 template <class T>
@@ -40,21 +49,27 @@ inline Vector<T> load_vector(const T* x) {
   return result;
 }
 
-// Widens; GCC does not find the one instruction for it by itself.
+// As many floats as a vector has of double.
+using FloatHalf [[gnu::vector_size(kVectorBytes / 2)]] = float;
+
+// GCC does not find the one instruction for it by itself.
+inline Vector<double> to_double(FloatHalf x) {
+#if defined(__AVX512F__)
+  // Masked by nothing: the plain one reads a variable of its own before it is set, GCC warns.
+  return _mm512_maskz_cvtps_pd(static_cast<__mmask8>(-1), x);
+#elif defined(__AVX__)
+  return _mm256_cvtps_pd(x);
+#else
+  return __builtin_convertvector(x, Vector<double>);
+#endif
+}
+
 template <class T>
 requires std::is_same_v<T, double>
 inline Vector<double> load_vector(const float* x) {
-#if defined(__AVX512F__)
-  // Masked by nothing: the plain one reads a variable of its own before it is set, GCC warns.
-  return _mm512_maskz_cvtps_pd(static_cast<__mmask8>(-1), _mm256_loadu_ps(x));
-#elif defined(__AVX__)
-  return _mm256_cvtps_pd(_mm_loadu_ps(x));
-#else
-  using Narrow [[gnu::vector_size(kVectorBytes / 2)]] = float;
-  Narrow narrow;
+  FloatHalf narrow;
   __builtin_memcpy(&narrow, x, sizeof(narrow));
-  return __builtin_convertvector(narrow, Vector<double>);
-#endif
+  return to_double(narrow);
 }
 
 inline void store_vector(double* to, Vector<double> x) { __builtin_memcpy(to, &x, sizeof(x)); }
@@ -64,8 +79,7 @@ inline void store_vector(float* to, Vector<double> x) {
 #elif defined(__AVX__)
   _mm_storeu_ps(to, _mm256_cvtpd_ps(x));
 #else
-  using Narrow [[gnu::vector_size(kVectorBytes / 2)]] = float;
-  const Narrow narrow = __builtin_convertvector(x, Narrow);
+  const auto narrow = __builtin_convertvector(x, FloatHalf);
   __builtin_memcpy(to, &narrow, sizeof(narrow));
 #endif
 }
@@ -83,10 +97,38 @@ inline void widen(const float* in, float* out, std::int64_t count) {
 inline void widen(const double* in, double* out, std::int64_t count) {
   __builtin_memcpy(out, in, static_cast<std::size_t>(count) * sizeof(double));
 }
-inline void narrow(const float* in, bfloat16* out, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    out[i] = round_to_bfloat16(Real(in[i]));
+// Rounds to bfloat16 as round_to_bfloat16 does, or with kAnyNaN as to_bfloat16 does: the upper
+// halves of two vectors of words become one vector.
+template <bool kAnyNaN>
+void round_floats(const float* in, bfloat16* out, std::int64_t count) {
+  using Words = Vector<std::uint32_t>;
+  using Shorts = Vector<std::int16_t>;
+  const auto rounded = [](const float* from) {
+    const Vector<float> value = load_vector<float>(from);
+    const auto words = __builtin_bit_cast(Words, value);
+    const Words result = words + 0x7FFF + ((words >> 16) & 1);
+    if constexpr (kAnyNaN) {
+      return __builtin_bit_cast(Shorts, value != value ? words | 0x400000 : result);
+    } else {
+      return __builtin_bit_cast(Shorts, result);
+    }
+  };
+  std::int64_t i = 0;
+  for (; i + 2 * kLanes<float> <= count; i += 2 * kLanes<float>) {
+    const Shorts a = rounded(in + i), b = rounded(in + i + kLanes<float>);
+    const Shorts upper = [=]<int... kLane>(std::integer_sequence<int, kLane...>) {
+      return __builtin_shufflevector(a, b, (2 * kLane + 1)...);
+    }
+    (std::make_integer_sequence<int, kLanes<std::int16_t>>());
+    __builtin_memcpy(static_cast<void*>(out + i), &upper, sizeof(upper));
   }
+  for (; i < count; ++i) {
+    out[i] = kAnyNaN ? to_bfloat16(Real(in[i])) : round_to_bfloat16(Real(in[i]));
+  }
+}
+
+inline void narrow(const float* in, bfloat16* out, std::int64_t count) {
+  round_floats<false>(in, out, count);
 }
 
 inline void narrow(const float* in, float* out, std::int64_t count) { widen(in, out, count); }
