@@ -14,6 +14,8 @@ namespace antichain::nn {
 
 namespace {
 
+constexpr std::string_view kImplicitGru = "implicit_gru";
+
 // What one kind of recurrent layer has of its own.
 struct Cell {
   std::string_view kind;
@@ -58,7 +60,7 @@ Cell gru_cell() {
 // Moon and Cyr, 2022: "Parallel training of GRU networks with a multi-grid solver for long
 // sequences".
 Cell implicit_gru_cell(double step) {
-  return {.kind = "implicit_gru",
+  return {.kind = kImplicitGru,
           .gates = 3,
           .joint = 2,
           .next = [step](const Vars& states, const Vars& x, const Vars& h) {
@@ -78,6 +80,8 @@ void require_recurrent(const Cell& cell, Var xs, std::int64_t hidden,
           cell.kind);
   require(std::isfinite(options.step) && options.step > 0, "{}: step must be above 0, got {}",
           cell.kind, options.step);
+  require(cell.kind == kImplicitGru || options.step == 1, "{}: has no step, {} has", cell.kind,
+          kImplicitGru);
   for (Var start : {options.start, options.start_cell}) {
     require<ShapeError>(!start.valid() || start.rank() == 3,
                         "{}: a start must be [layers, batch, hidden], its shape is {}", cell.kind,
@@ -146,7 +150,7 @@ Recurrent run(const Cell& cell, Var xs, std::int64_t hidden, const RecurrentOpti
     Vars start;
     for (Var given : {options.start, options.start_cell}) {
       if (start.size() < cell.states) {
-        start.push_back(given.valid() ? index(given, 0, i)
+        start.push_back(given.valid() ? layer.used(index(given, 0, i))
                                       : zeros(xs.graph(), xs.dtype(), {states.dim(1), hidden}));
       }
     }

@@ -123,6 +123,19 @@ TEST_P(MixedPrecision, MultipliesInBf16) {
   EXPECT_GT(products, 0);
 }
 
+// 1 + 1/512 is 1 in bf16.
+TEST(MixedPrecisionResidual, ManySmallStepsAddUp) {
+  constexpr int kLayers = 512;
+  Session session;
+  Graph graph = session.graph();
+  const Var u = graph.input("u", bf16, {1, 1});
+  const auto always_one = [](const Operand& x) { return ones_like(x); };
+  const Var last = residual(u, kLayers, {.step = 1.0 / kLayers, .activation = always_one}).last;
+  EXPECT_EQ(last.dtype(), bf16);
+  const Tensor start = Tensor::full(bf16, {1, 1}, 1);
+  EXPECT_EQ(session.compile({last})({{"u", start}})[0].to_vector<double>()[0], 2);
+}
+
 TEST(MixedPrecisionEmbedding, CastsTheRowsOfAnF32Table) {
   Graph graph;
   const Var ids = graph.input("ids", i64, {"n", 2});

@@ -159,6 +159,10 @@ TEST_P(EveryRecurrent, RefusesWhatDoesNotFit) {
   expect_error<ShapeError>(name + ": a start must be [layers, batch, hidden], its shape is [n, 3]",
                            try_to(xs, 2, {.start = flat}));
   expect_error<InvalidArgument>(name + ": step must be above 0, got 0", try_to(xs, 2, {.step = 0}));
+  if (name != "implicit_gru") {
+    expect_error<InvalidArgument>(name + ": has no step, implicit_gru has",
+                                  try_to(xs, 2, {.step = 0.5}));
+  }
   if (name != "lstm") {
     expect_error<InvalidArgument>(name + ": has no cells to start from",
                                   try_to(xs, 2, {.start_cell = xs}));
