@@ -45,6 +45,12 @@ Var draw_within(Graph& graph, DType dtype, const Dims& shape, double limit) {
   return random_uniform(graph, dtype, shape) * (2 * limit) - limit;
 }
 
+void require_box(const BoxOptions& options) {
+  require(std::isfinite(options.side) && options.side > 0 && std::isfinite(options.height) &&
+              options.height > 0,
+          "box: side and height must be above 0, got {} and {}", options.side, options.height);
+}
+
 }  // namespace
 
 Var glorot_uniform(Graph& graph, DType dtype, const Dims& shape) {
@@ -109,16 +115,6 @@ Initialiser normal(double mean, double standard_deviation) {
     return random_normal(graph, dtype, shape) * standard_deviation + mean;
   };
 }
-
-namespace {
-
-void require_box(const BoxOptions& options) {
-  require(std::isfinite(options.side) && options.side > 0 && std::isfinite(options.height) &&
-              options.height > 0,
-          "box: side and height must be above 0, got {} and {}", options.side, options.height);
-}
-
-}  // namespace
 
 Initialiser box(const BoxOptions& options) {
   require_box(options);

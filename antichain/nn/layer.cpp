@@ -45,11 +45,15 @@ void Layer::require_unused(std::string_view name) const {
           "{}: there is already a parameter '{}'; give this layer another name", kind_, full);
 }
 
+void Layer::require_initialiser(std::string_view name, const Initialiser& initialiser) const {
+  require(initialiser != nullptr, "{}: the initialiser of '{}' is empty", kind_,
+          graph_.qualify(name));
+}
+
 Var Layer::parameter(std::string_view name, const Dims& shape,
                      const Initialiser& initialiser) const {
   require_unused(name);
-  require(initialiser != nullptr, "{}: the initialiser of '{}' is empty", kind_,
-          graph_.qualify(name));
+  require_initialiser(name, initialiser);
   const RegionSwitch at_root(graph_);
   return antichain::parameter(name, initialiser(graph_, wide_type(compute_), shape));
 }
@@ -57,6 +61,7 @@ Var Layer::parameter(std::string_view name, const Dims& shape,
 // Draws inside a chain are different at every step.
 Var Layer::stacked_parameter(std::string_view name, std::int64_t count, const Dims& shape,
                              const Initialiser& initialiser) const {
+  require_initialiser(name, initialiser);
   Dims stacked = shape;
   stacked.insert(stacked.begin(), count);
   const auto draw_all = [&](Graph& graph, DType dtype, const Dims&) {

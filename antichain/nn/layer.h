@@ -39,6 +39,7 @@ class Layer {
 
  private:
   void require_unused(std::string_view name) const;
+  void require_initialiser(std::string_view name, const Initialiser& initialiser) const;
 
   Graph& graph_;
   std::string kind_;

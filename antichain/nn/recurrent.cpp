@@ -14,56 +14,58 @@ namespace antichain::nn {
 
 namespace {
 
+constexpr std::string_view kImplicitGru = "implicit_gru";
+
 // What one kind of recurrent layer has of its own.
 struct Cell {
   std::string_view kind;
-  std::int64_t joint;      // gates that need only the sum of W x + b and U h + c
-  std::int64_t apart = 0;  // gates behind those, that need both apart
+  std::size_t gates;
+  std::size_t joint;       // gates that need only the sum of W x + b and U h + c: all, or all but
+                           // the last
   std::size_t states = 1;  // h, and what is carried beside it
-  // From the states and the gates to the next states.
-  std::function<Vars(const Vars& states, Var joint, Var from_x, Var from_h)> next;
+  // From the states, the gates of W x + b and those of U h + c to the next states. Where all gates
+  // are joint the first has the sums and the second nothing.
+  std::function<Vars(const Vars& states, const Vars& x, const Vars& h)> next;
 };
 
-Vars split_gates(Var gates, Var state) {
-  const auto count = static_cast<std::size_t>((gates.dim(1) / state.dim(1)).constant());
-  return split(gates, Dims(count, state.dim(1)), 1);
-}
-
 Cell rnn_cell() {
-  return {.kind = "rnn", .joint = 1, .next = [](const Vars&, Var sum, Var, Var) {
-            return Vars{tanh(sum)};
-          }};
+  return {
+      .kind = "rnn", .gates = 1, .joint = 1, .next = [](const Vars&, const Vars& sum, const Vars&) {
+        return Vars{tanh(sum[0])};
+      }};
 }
 
 Cell lstm_cell() {
-  return {
-      .kind = "lstm", .joint = 4, .states = 2, .next = [](const Vars& states, Var sum, Var, Var) {
-        const Vars gate = split_gates(sum, states[0]);
-        const Var cell = sigmoid(gate[1]) * states[1] + sigmoid(gate[0]) * tanh(gate[2]);
-        return Vars{sigmoid(gate[3]) * tanh(cell), cell};
-      }};
+  return {.kind = "lstm",
+          .gates = 4,
+          .joint = 4,
+          .states = 2,
+          .next = [](const Vars& states, const Vars& sum, const Vars&) {
+            const Var cell = sigmoid(sum[1]) * states[1] + sigmoid(sum[0]) * tanh(sum[2]);
+            return Vars{sigmoid(sum[3]) * tanh(cell), cell};
+          }};
 }
 
 Cell gru_cell() {
   return {.kind = "gru",
+          .gates = 3,
           .joint = 2,
-          .apart = 1,
-          .next = [](const Vars& states, Var sum, Var from_x, Var from_h) {
-            const Vars gate = split_gates(sigmoid(sum), states[0]);
-            const Var fresh = tanh(from_x + gate[0] * from_h);
-            return Vars{fresh + gate[1] * (states[0] - fresh)};
+          .next = [](const Vars& states, const Vars& x, const Vars& h) {
+            const Var reset = sigmoid(x[0] + h[0]), keep = sigmoid(x[1] + h[1]);
+            const Var fresh = tanh(x[2] + reset * h[2]);
+            return Vars{fresh + keep * (states[0] - fresh)};
           }};
 }
 
 // Moon and Cyr, 2022: "Parallel training of GRU networks with a multi-grid solver for long
 // sequences".
 Cell implicit_gru_cell(double step) {
-  return {.kind = "implicit_gru",
+  return {.kind = kImplicitGru,
+          .gates = 3,
           .joint = 2,
-          .apart = 1,
-          .next = [step](const Vars& states, Var sum, Var from_x, Var from_h) {
-            const Vars gate = split_gates(sigmoid(sum), states[0]);
-            const Var fresh = tanh(from_x + gate[0] * from_h), move = step * (1 - gate[1]);
+          .next = [step](const Vars& states, const Vars& x, const Vars& h) {
+            const Var reset = sigmoid(x[0] + h[0]), keep = sigmoid(x[1] + h[1]);
+            const Var fresh = tanh(x[2] + reset * h[2]), move = step * (1 - keep);
             return Vars{(states[0] + move * fresh) / (1 + move)};
           }};
 }
@@ -78,6 +80,8 @@ void require_recurrent(const Cell& cell, Var xs, std::int64_t hidden,
           cell.kind);
   require(std::isfinite(options.step) && options.step > 0, "{}: step must be above 0, got {}",
           cell.kind, options.step);
+  require(cell.kind == kImplicitGru || options.step == 1, "{}: has no step, {} has", cell.kind,
+          kImplicitGru);
   for (Var start : {options.start, options.start_cell}) {
     require<ShapeError>(!start.valid() || start.rank() == 3,
                         "{}: a start must be [layers, batch, hidden], its shape is {}", cell.kind,
@@ -101,23 +105,26 @@ LayerResult run_layer(const Cell& cell, const Layer& layer, Var xs, const Vars& 
                       std::int64_t hidden, const RecurrentOptions& options) {
   const double bound = 1 / std::sqrt(static_cast<double>(hidden));
   const Initialiser draw = options.parameters ? options.parameters : uniform(-bound, bound);
-  const Dim joint = cell.joint * hidden, apart = cell.apart * hidden, rows = joint + apart;
+  const Dims gates(cell.gates, hidden);
+  const Dim rows = numel({static_cast<std::int64_t>(cell.gates), hidden});
   const Var w_ih = layer.parameter("weight_ih", {rows, require_features(cell.kind, xs)}, draw);
   const Var w_hh = layer.parameter("weight_hh", {rows, hidden}, draw);
   const Var b_ih = layer.parameter("bias_ih", {rows}, draw);
   const Var b_hh = layer.parameter("bias_hh", {rows}, draw);
   // What can be added outside the chain is: W x + b, and c of the joint gates.
-  const Vars inner_bias = split(b_hh, {joint, apart}, 0);
-  const Var outer_bias = b_ih + pad(inner_bias[0], {0}, {apart});
+  const Dim joint = numel({static_cast<std::int64_t>(cell.joint), hidden});
+  const Vars inner_bias = split(b_hh, {joint, rows - joint}, 0);
+  const Var outer_bias = b_ih + pad(inner_bias[0], {0}, {rows - joint});
   const Var from_x = matmul(xs, layer.used(w_ih), {.transpose_b = true}) + layer.used(outer_bias);
   const auto body = [&](Var step, const Vars& states, const Vars& slices) -> StepResult {
     const Var from_h = matmul(states[0], layer.used(w_hh), {.transpose_b = true});
     Vars next;
-    if (cell.apart == 0) {
-      next = cell.next(states, slices[0] + from_h, {}, {});
+    if (cell.joint == cell.gates) {
+      next = cell.next(states, split(slices[0] + from_h, gates, 1), {});
     } else {
-      const Vars x = split(slices[0], {joint, apart}, 1), h = split(from_h, {joint, apart}, 1);
-      next = cell.next(states, x[0] + h[0], x[1], h[1] + layer.used(inner_bias[1]));
+      Vars h = split(from_h, gates, 1);
+      h.back() = h.back() + layer.used(inner_bias[1]);
+      next = cell.next(states, split(slices[0], gates, 1), h);
     }
     if (options.lengths.valid()) {
       const Var inside =
@@ -143,7 +150,7 @@ Recurrent run(const Cell& cell, Var xs, std::int64_t hidden, const RecurrentOpti
     Vars start;
     for (Var given : {options.start, options.start_cell}) {
       if (start.size() < cell.states) {
-        start.push_back(given.valid() ? index(given, 0, i)
+        start.push_back(given.valid() ? layer.used(index(given, 0, i))
                                       : zeros(xs.graph(), xs.dtype(), {states.dim(1), hidden}));
       }
     }

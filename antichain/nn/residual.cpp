@@ -34,15 +34,15 @@ Chain run(Var u, std::int64_t layers, const Kind& kind, const Layer& layer,
     stacked.push_back(layer.used(layer.parameter("bias", shape, constant(0))));
   }
   const auto body = [&](Var, const Vars& states, const Vars& parameters) -> StepResult {
-    Var sum = kind.product(states[0], parameters[0]);
+    Var sum = kind.product(layer.used(states[0]), parameters[0]);
     if (options.bias) {
       sum = sum + reshape(parameters[1], kind.bias);
     }
-    const Var next = states[0] + options.step * options.activation(sum);
+    const Var next = states[0] + options.step * widened(options.activation(sum));
     return {{next}, {next}};
   };
-  const ChainResult result = chain({u}, stacked, body, {.engine = options.engine});
-  return {result.last[0], result.ys[0]};
+  const ChainResult result = chain({widened(u)}, stacked, body, {.engine = options.engine});
+  return {layer.used(result.last[0]), layer.used(result.ys[0])};
 }
 
 }  // namespace

@@ -2,7 +2,8 @@
 //
 // Layer n maps u to u + step * f(u; parameters n): an explicit Euler step of u' = f(u; parameters).
 // The parameters of all layers are stacked, so that one chain walks over them and an engine may
-// compute its gradient in any way. What comes before and behind belongs to the caller.
+// compute its gradient in any way. What comes before and behind belongs to the caller. Of a 16-bit
+// u the sums are carried in f32, in which many small steps still add up.
 #pragma once
 
 #include <string>

@@ -53,6 +53,17 @@ TEST(Linear, InsideAChainHasOneWeightForAllSteps) {
   EXPECT_THAT(result[0].to_vector<float>(), testing::ElementsAre(66, 76));
 }
 
+// Box initialisation: in the unit box every unit reaches 1 and no more.
+TEST(Linear, StartsItsBiasFromTheWeight) {
+  Session session;
+  Graph graph = session.graph();
+  const Var x = graph.input("x", f64, {"batch", 2});
+  const Var y = mlp(x, {50}, {.weight = box(), .bias_start = box_bias()});
+  const Tensor corners = Tensor::of<double>({4, 2}, {0, 0, 0, 1, 1, 0, 1, 1});
+  const Tensor found = session.compile({max(y, {0})})({{"x", corners}})[0];
+  EXPECT_THAT(found.to_vector<double>(), testing::Each(testing::DoubleNear(1, 1e-13)));
+}
+
 TEST(Linear, RefusesWhatDoesNotFit) {
   Graph graph;
   const Var x = graph.input("x", f32, {"batch", 3});

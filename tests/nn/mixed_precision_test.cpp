@@ -46,6 +46,8 @@ std::vector<Model> models() {
           {"rnn", {16, 4, 6}, [](Var x) { return rnn(x, 8).last; }},
           {"lstm", {16, 4, 6}, [](Var x) { return lstm(x, 8).last; }},
           {"gru", {16, 4, 6}, [](Var x) { return gru(x, 8).last; }},
+          // Sums of so many gradients would come to a halt in bf16.
+          {"long_gru", {2000, 2, 3}, [](Var x) { return gru(x, 4).all; }},
           {"implicit_gru", {16, 4, 6}, [](Var x) { return implicit_gru(x, 8).last; }},
           {"residual", {4, 8}, [](Var x) { return residual(x, 12, {.step = 0.1}).last; }},
           {"residual_conv",
@@ -84,8 +86,7 @@ INSTANTIATE_TEST_SUITE_P(Models, MixedPrecision, testing::ValuesIn(models()),
                          [](const auto& model) { return model.param.name; });
 
 TEST_P(MixedPrecision, KeepsParametersAndGradientsInF32) {
-  // bf16 has 8 significant bits; errors of a few of them remain of sums of many.
-  constexpr double kRelative = 0.04;
+  constexpr double kRelative = 4.0 / 256;  // four units of the last of bf16's 8 bits
   Session session;
   Graph wide = session.graph(), narrow = session.graph();
   const Built expected = build(session, wide, GetParam(), f32);
@@ -121,6 +122,19 @@ TEST_P(MixedPrecision, MultipliesInBf16) {
     }
   }
   EXPECT_GT(products, 0);
+}
+
+// 1 + 1/512 is 1 in bf16.
+TEST(MixedPrecisionResidual, ManySmallStepsAddUp) {
+  constexpr int kLayers = 512;
+  Session session;
+  Graph graph = session.graph();
+  const Var u = graph.input("u", bf16, {1, 1});
+  const auto always_one = [](const Operand& x) { return ones_like(x); };
+  const Var last = residual(u, kLayers, {.step = 1.0 / kLayers, .activation = always_one}).last;
+  EXPECT_EQ(last.dtype(), bf16);
+  const Tensor start = Tensor::full(bf16, {1, 1}, 1);
+  EXPECT_EQ(session.compile({last})({{"u", start}})[0].to_vector<double>()[0], 2);
 }
 
 TEST(MixedPrecisionEmbedding, CastsTheRowsOfAnF32Table) {

@@ -86,6 +86,24 @@ TEST_P(EveryRecurrent, StepsBehindTheEndKeepTheState) {
               testing::Pointwise(testing::DoubleNear(1e-14), want));
 }
 
+// From the end: a sequence among longer ones starts where it ends.
+TEST_P(EveryRecurrent, ReverseStartsAtTheEndOfEachSequence) {
+  Session session;
+  Graph graph = session.graph(), alone = session.graph();
+  const Var lengths = constant(graph, Tensor::of<std::int64_t>({kBatch}, {5, 2}));
+  const Recurrent padded = GetParam().build(graph.input("xs", f64, {kTime, kBatch, kIn}), kHidden,
+                                            {.reverse = true, .lengths = lengths});
+  const Recurrent turned = GetParam().build(alone.input("xs", f64, {2, 1, kIn}), kHidden, {});
+  const Tensor xs = random_values({kTime, kBatch, kIn}, 2);
+  const Tensor second = xs.slice(0, 0, 2).slice(1, 1, 1).clone(), flipped = second.clone();
+  flipped.slice(0, 0, 1).copy_from(second.slice(0, 1, 1));
+  flipped.slice(0, 1, 1).copy_from(second.slice(0, 0, 1));
+  const Results found = session.compile({padded.last})({{"xs", xs}});
+  const Results expected = session.compile({turned.last})({{"xs", flipped}});
+  EXPECT_THAT(found[0].slice(1, 1, 1).clone().to_vector<double>(),
+              testing::Pointwise(testing::DoubleNear(1e-14), expected[0].to_vector<double>()));
+}
+
 TEST_P(EveryRecurrent, BatchFirstIsTheSameTransposed) {
   Session session;
   Graph graph = session.graph(), other = session.graph();
@@ -141,6 +159,10 @@ TEST_P(EveryRecurrent, RefusesWhatDoesNotFit) {
   expect_error<ShapeError>(name + ": a start must be [layers, batch, hidden], its shape is [n, 3]",
                            try_to(xs, 2, {.start = flat}));
   expect_error<InvalidArgument>(name + ": step must be above 0, got 0", try_to(xs, 2, {.step = 0}));
+  if (name != "implicit_gru") {
+    expect_error<InvalidArgument>(name + ": has no step, implicit_gru has",
+                                  try_to(xs, 2, {.step = 0.5}));
+  }
   if (name != "lstm") {
     expect_error<InvalidArgument>(name + ": has no cells to start from",
                                   try_to(xs, 2, {.start_cell = xs}));

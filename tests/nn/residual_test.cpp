@@ -89,6 +89,8 @@ TEST(Residual, RefusesWhatDoesNotFit) {
                                 [&] { residual(u, 2, {.step = -1}); });
   expect_error<InvalidArgument>("residual: the activation is empty",
                                 [&] { residual(u, 2, {.activation = nullptr}); });
+  expect_error<InvalidArgument>("residual: the initialiser of 'residual.weight' is empty",
+                                [&] { residual(u, 2, {.weight = nullptr}); });
   expect_error<ShapeError>(
       "residual_conv: u must be [samples, channels, height, width] with a known number of "
       "channels, its shape is [batch, 3]",

@@ -63,6 +63,32 @@ TEST_F(Umbrella, StateTrainingAndRandomNumbers) {
   EXPECT_EQ(session.states().get("mlp.0.weight").shape(), (ac::Shape{2, 4}));
 }
 
+// A network of every kind of layer, trained in bf16 and evaluated in another graph.
+TEST_F(Umbrella, LayersAndLosses) {
+  const auto model = [](ac::Var image, bool training) {
+    const ac::Var seen = ac::relu(ac::nn::batch_norm(
+        ac::nn::conv2d(ac::cast(image, ac::bf16), 4, {3, 3}), {.training = training}));
+    const ac::Var pooled = ac::nn::global_avg_pool(ac::max_pool(seen, {.window = {2, 2}}));
+    const ac::Var deep = ac::nn::residual(pooled, 3, {.step = 0.5}).last;
+    const ac::Var sequence = ac::expand_dims(deep, 1);
+    const ac::Var attended = ac::nn::transformer_block(sequence, {.heads = 2});
+    const ac::Var state = ac::nn::gru(attended, 4, {.batch_first = true}).last;
+    return ac::nn::linear(ac::nn::dropout(ac::squeeze(state, 0), {.training = training}), 2);
+  };
+  ac::Graph evaluation = session.graph();
+  const ac::Var image = graph.input("image", ac::f32, {"batch", 1, 6, 6});
+  const ac::Var label = graph.input("label", ac::i64, {"batch"});
+  const ac::Var loss = ac::mean(ac::nn::cross_entropy(model(image, true), label));
+  const ac::Executable train = session.compile({loss}, {.updates = ac::optim::sgd(loss)});
+  const ac::Var other = evaluation.input("image", ac::f32, {"batch", 1, 6, 6});
+  const ac::Executable evaluate = session.compile({model(other, false)});
+  const ac::Feeds feeds = {{"image", ac::Tensor::full(ac::f32, {3, 1, 6, 6}, 0.5)},
+                           {"label", ac::Tensor::of<std::int64_t>({3}, {0, 1, 1})}};
+  EXPECT_GT(train(feeds).item(), 0);
+  EXPECT_EQ(evaluate({{"image", feeds.at("image")}})[0].shape(), (ac::Shape{3, 2}));
+  EXPECT_EQ(session.states().get("gru.weight_hh").dtype(), ac::f32);
+}
+
 TEST_F(Umbrella, EagerAndRecord) {
   const auto function = [](const std::vector<ac::Var>& in) {
     return std::vector<ac::Var>{ac::sum(ac::square(in[0]))};
