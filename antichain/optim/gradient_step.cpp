@@ -131,7 +131,7 @@ class StepBuilder {
   void clip_norm() {
     Var total = number(0);
     for (Var gradient : gradients_) {
-      total = total + square(norm(gradient));
+      total = total + sum_of_squares(gradient);
     }
     use_.scale = use_.scale * minimum(*options_.clip_norm / (sqrt(total) * use_.scale), 1.0);
   }
@@ -196,10 +196,12 @@ std::vector<Var> trained_parameters(std::string_view optimiser, Var loss,
   return chosen;
 }
 
-Var norm(Var x) {
+Var sum_of_squares(Var x) {
   const Var wide = cast(x, buffer_dtype(x.dtype()));
-  return sqrt(cast(sum(square(wide)), f64));
+  return cast(sum(square(wide)), f64);
 }
+
+Var norm(Var x) { return sqrt(sum_of_squares(x)); }
 
 Var ratio_or_one(Var a, Var b, Var positive) { return select(greater(positive, 0.0), a / b, 1.0); }
 
