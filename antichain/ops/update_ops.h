@@ -19,9 +19,9 @@ inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 /// What an update does with the gradient before its rule sees it, and when it is done.
 struct GradientUse {
-  Var when;      // bool
-  Var scale;     // f64: a factor
-  double limit;  // cuts what is larger, or smaller than -limit
+  Var when;                 // bool
+  Var scale;                // f64: a factor
+  double limit = kNoLimit;  // cuts what is larger, or smaller than -limit
 };
 
 /// Applies a rule of this family to states, by name: the one that the gradient belongs to, then the

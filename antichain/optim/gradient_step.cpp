@@ -1,7 +1,7 @@
 #include "antichain/optim/gradient_step.h"
 
-#include <algorithm>
 #include <cmath>
+#include <unordered_map>
 
 #include "antichain/autodiff/grad.h"
 #include "antichain/autodiff/walk.h"
@@ -131,7 +131,7 @@ class StepBuilder {
   void clip_norm() {
     Var total = number(0);
     for (Var gradient : gradients_) {
-      total = total + square(norm(gradient));
+      total = total + sum_of_squares(gradient);
     }
     use_.scale = use_.scale * minimum(*options_.clip_norm / (sqrt(total) * use_.scale), 1.0);
   }
@@ -182,13 +182,23 @@ Var unwritten_step_count(std::string_view optimiser, Graph& graph, const std::st
 std::vector<Var> trained_parameters(std::string_view optimiser, Var loss,
                                     const ParameterFilter& filter) {
   Graph& graph = loss.graph();
-  const std::vector<OpId> ancestors = find_ancestors(graph, std::vector<Var>{loss}, Reach::graph);
+  std::unordered_map<std::string, Var> used;  // what the loss reads
+  for (OpId id : find_ancestors(graph, std::vector<Var>{loss}, Reach::graph)) {
+    if (const Op op = graph.op(id); op.def().effect == Effect::reads_state) {
+      used[op.states()[0]] = op.output();
+    }
+  }
   std::vector<Var> chosen;
   for (Var parameter : parameters(graph)) {
-    if (filter ? filter(parameter)
-               : std::ranges::find(ancestors, parameter.producer().id()) != ancestors.end()) {
-      chosen.push_back(parameter);
+    const auto read = used.find(state_name(parameter));
+    if (filter ? !filter(parameter) : read == used.end()) {
+      continue;
     }
+    require(read == used.end() || read->second == parameter,
+            "{}: parameter '{}' is written after the loss reads it, by another optimiser perhaps; "
+            "build one of them in a graph of its own",
+            optimiser, state_name(parameter));
+    chosen.push_back(parameter);
   }
   require(!chosen.empty(), "{}: {}", optimiser,
           filter ? "the filter takes none of the graph's parameters"
@@ -196,10 +206,12 @@ std::vector<Var> trained_parameters(std::string_view optimiser, Var loss,
   return chosen;
 }
 
-Var norm(Var x) {
+Var sum_of_squares(Var x) {
   const Var wide = cast(x, buffer_dtype(x.dtype()));
-  return sqrt(cast(sum(square(wide)), f64));
+  return cast(sum(square(wide)), f64);
 }
+
+Var norm(Var x) { return sqrt(sum_of_squares(x)); }
 
 Var ratio_or_one(Var a, Var b, Var positive) { return select(greater(positive, 0.0), a / b, 1.0); }
 

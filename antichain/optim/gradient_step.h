@@ -50,7 +50,8 @@ Var unwritten_step_count(std::string_view optimiser, Graph& graph, const std::st
 std::vector<Var> trained_parameters(std::string_view optimiser, Var loss,
                                     const ParameterFilter& filter);
 
-/// Returns the root of the sum of squares (f64).
+/// Returns the sum of squares of all elements (f64), and its root.
+Var sum_of_squares(Var x);
 Var norm(Var x);
 /// Returns a / b, and 1 unless `positive` is above 0: what is 0 has no size to compare with.
 Var ratio_or_one(Var a, Var b, Var positive);

@@ -8,6 +8,7 @@
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/reduce.h"
 #include "antichain/ops/state_ops.h"
+#include "antichain/session/session.h"
 #include "tests/optim/trajectory.h"
 #include "tests/tensor/expect_error.h"
 
@@ -68,6 +69,20 @@ INSTANTIATE_TEST_SUITE_P(Options, AdamTrajectory,
                                          AdamCase{.lr = 0.05, .beta1 = 0.5, .beta2 = 0.9},
                                          AdamCase{.lr = 0.05, .epsilon = 0.1},
                                          AdamCase{.lr = 0.05, .weight_decay = 0.1}));
+
+// The step writes three states at once; a read of any of them waits for it, and asks for it.
+TEST(Adam, ReadsOfItsBuffersWaitForTheStep) {
+  Session session;
+  Graph graph = session.graph();
+  const Var loss = square(parameter("w", scalar(graph, f64, 1)));
+  adam(loss, {.lr = 0.5});
+  const Executable read =
+      session.compile({read_state(graph, "w.square"), read_state(graph, "w.mean")});
+  const Results found = read({});
+  EXPECT_NEAR(found[0].item<double>(), 0.001 * 4, 1e-15);  // the gradient is 2
+  EXPECT_NEAR(found[1].item<double>(), 0.1 * 2, 1e-15);
+  EXPECT_NEAR(session.states().get("w").item<double>(), 0.5, 1e-8);
+}
 
 TEST(Adam, RefusesWhatDoesNotFit) {
   Graph graph;

@@ -283,6 +283,10 @@ TEST(StepOptions, RefusesWhatDoesNotFit) {
   parameter("unused", scalar(graph, f32, 1));
   EXPECT_THROW(sgd(loss, {.step = {.parameters = named("unused")}}), InvalidArgument);
   sgd(loss, {.step = {.name = "first"}});
+  refused(
+      "sgd: parameter 'w' is written after the loss reads it, by another optimiser perhaps; build "
+      "one of them in a graph of its own",
+      {.name = "second"});
   refused("sgd: the graph already has an optimiser called 'first'; give this one another name",
           {.name = "first"});
 }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <functional>
 #include <new>
 
 #include "antichain/antichain.h"
@@ -70,18 +71,32 @@ long allocations_of_a_step(const Executable& run, const Feeds& feeds) {
   return allocations - before;
 }
 
-TEST(Allocation, ATrainingStepAllocatesNothing) {
-  if (!has_blas()) {
-    GTEST_SKIP() << "this build multiplies matrices by reference";
-  }
+using Optimiser = std::function<std::vector<Var>(Var loss)>;
+
+long allocations_of_training(const Optimiser& optimiser) {
   Session session(std::make_unique<CountedBackend>());
   Graph graph = session.graph();
   const Var x = graph.input("x", f32, {"batch", 12});
   const Var label = graph.input("label", i64, {"batch"});
   const Var loss = mean(cross_entropy(nn::mlp(x, {16, 16, 5}), label));
-  const Executable step = session.compile({loss}, {.updates = optim::sgd(loss, {.lr = 0.1})});
+  const Executable step = session.compile({loss}, {.updates = optimiser(loss)});
   const Feeds feeds = {{"x", Tensor::full(f32, {8, 12}, 0.5)}, {"label", Tensor::zeros(i64, {8})}};
-  EXPECT_EQ(allocations_of_a_step(step, feeds), 0);
+  return allocations_of_a_step(step, feeds);
+}
+
+TEST(Allocation, ATrainingStepAllocatesNothing) {
+  if (!has_blas()) {
+    GTEST_SKIP() << "this build multiplies matrices by reference";
+  }
+  EXPECT_EQ(allocations_of_training([](Var loss) { return optim::sgd(loss, {.lr = 0.1}); }), 0);
+  const auto with_all_options = [](Var loss) {
+    return optim::adamw(
+        loss,
+        {.lr = optim::cosine(100, 0.1),
+         .weight_decay = 0.1,
+         .step = {.clip_norm = 1, .accumulate = 2, .loss_scaling = {.scale = 8, .grow_after = 2}}});
+  };
+  EXPECT_EQ(allocations_of_training(with_all_options), 0);
 }
 
 TEST(Allocation, AChainAllocatesNothingWhateverItsLength) {
