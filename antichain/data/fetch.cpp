@@ -44,7 +44,7 @@ std::optional<std::filesystem::path> locate(const KnownSet& set,
 std::filesystem::path fetch(std::string_view name, const std::filesystem::path& folder,
                             const FetchOptions& options) {
   const KnownSet& set = find_set(name);
-  const std::filesystem::path target = data_folder(folder) / set.name;
+  std::filesystem::path target = data_folder(folder) / set.name;
   require<NotSupported>(!set.files.empty(), "{} cannot be fetched; get it from {}, into {}",
                         set.name, set.by_hand, target.string());
   std::error_code failed;
