@@ -1,4 +1,4 @@
-// Antichain for users: one include for sessions, graphs, operators, derivatives and layers.
+// Antichain for users: one include for sessions, graphs, operators, derivatives, layers and data.
 //
 // Begin with antichain::Session, whose graph() makes a graph and whose compile() makes it run.
 // This header names every header that it reaches, and those are the public interface. What else is
@@ -59,6 +59,32 @@
 #include "antichain/runtime/profiler.h"
 #include "antichain/session/eager.h"
 #include "antichain/session/session.h"
+
+// Data.
+#include "antichain/base/host_device.h"
+#include "antichain/base/philox.h"
+#include "antichain/base/random_functions.h"
+#include "antichain/data/ag_news.h"
+#include "antichain/data/augment.h"
+#include "antichain/data/batches.h"
+#include "antichain/data/byte_source.h"
+#include "antichain/data/cora.h"
+#include "antichain/data/csv.h"
+#include "antichain/data/dataset.h"
+#include "antichain/data/extreme.h"
+#include "antichain/data/fetch.h"
+#include "antichain/data/folder.h"
+#include "antichain/data/hyperspectral.h"
+#include "antichain/data/idx.h"
+#include "antichain/data/image_dataset.h"
+#include "antichain/data/npy.h"
+#include "antichain/data/shuffled.h"
+#include "antichain/data/sparse_rows.h"
+#include "antichain/data/spirals.h"
+#include "antichain/data/synthetic.h"
+#include "antichain/data/text_lines.h"
+#include "antichain/data/uci_har.h"
+#include "antichain/data/vocabulary.h"
 
 // Values.
 #include "antichain/tensor/buffer.h"

@@ -17,6 +17,15 @@ function(antichain_link target scope)
   endforeach()
 endfunction()
 
+# antichain_use_part(<target> <PART> <library>): links an optional library if it was found and
+# defines ANTICHAIN_HAS_<PART>, both for the target's own sources.
+function(antichain_use_part target part library)
+  if(TARGET ${library})
+    target_link_libraries(${target} PRIVATE ${library})
+    target_compile_definitions(${target} PRIVATE ANTICHAIN_HAS_${part})
+  endif()
+endfunction()
+
 # Stops on misspelt or forgotten arguments of the functions below.
 macro(antichain_check_arguments function sources)
   if(arg_UNPARSED_ARGUMENTS)
@@ -59,14 +68,14 @@ function(antichain_program name)
 endfunction()
 
 # antichain_example(<name> SOURCE <file> [DEPENDS <module>...] [ARGS <argument>...])
-# Makes an example; running it is the test `example/<name>`. Linked with session and nn anyway.
+# Makes an example; running it is the test `example/<name>`. Linked with session, nn and data anyway.
 function(antichain_example name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "SOURCE" "DEPENDS;ARGS")
   antichain_check_arguments(antichain_example SOURCE)
   set(target example_${name})
   add_executable(${target} ${arg_SOURCE})
   antichain_set_warnings(${target})
-  antichain_link(${target} PRIVATE session nn ${arg_DEPENDS})
+  antichain_link(${target} PRIVATE session nn data ${arg_DEPENDS})
   add_test(NAME example/${name} COMMAND ${target} ${arg_ARGS})
   set_tests_properties(example/${name} PROPERTIES LABELS example TIMEOUT 120)
 endfunction()

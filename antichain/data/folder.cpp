@@ -21,10 +21,10 @@ std::filesystem::path data_folder(const std::filesystem::path& given) {
   if (!given.empty()) {
     return given;
   }
-  if (const auto chosen = from_environment("ANTICHAIN_DATA"); !chosen.empty()) {
+  if (auto chosen = from_environment("ANTICHAIN_DATA"); !chosen.empty()) {
     return chosen;
   }
-  if (const auto shared = from_environment("XDG_DATA_HOME"); !shared.empty()) {
+  if (auto shared = from_environment("XDG_DATA_HOME"); !shared.empty()) {
     return shared / "antichain";
   }
   const auto home = from_environment("HOME");

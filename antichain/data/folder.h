@@ -13,6 +13,9 @@ namespace antichain::data {
 /// need not exist.
 std::filesystem::path data_folder(const std::filesystem::path& given = {});
 
+/// Where Debian's package dataset-fashion-mnist puts its files.
+inline constexpr const char* kDebianFashionMnist = "/usr/share/datasets/fashion-mnist";
+
 /// Says where files of one set are looked for.
 class SetFolder {
  public:

@@ -121,7 +121,7 @@ Splits mnist(const std::filesystem::path& folder, const Normalisation& normalisa
 }
 
 Splits fashion_mnist(const std::filesystem::path& folder, const Normalisation& normalisation) {
-  return idx_splits({folder, "fashion_mnist", {"/usr/share/datasets/fashion-mnist"}}, normalisation,
+  return idx_splits({folder, "fashion_mnist", {kDebianFashionMnist}}, normalisation,
                     {"T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt",
                      "sneaker", "bag", "ankle boot"});
 }

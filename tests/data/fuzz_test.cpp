@@ -45,7 +45,7 @@ auto citation(std::size_t changed) {
 }
 
 std::vector<Format> formats() {
-  const auto plain = [](ByteSource& source) { read_all(source); };
+  [[maybe_unused]] const auto plain = [](ByteSource& source) { read_all(source); };
   const auto npy = [](ByteSource& source) { read_npy(source); };
   const auto idx = [](ByteSource& source) { read_idx(source); };
   const std::string text = "\"1\",\"a \"\"b\"\"\",c\n2,\"d\ne\",f\r\n";

@@ -26,13 +26,13 @@ Numbers labels(const DatasetPtr& dataset) {
 
 TEST(DataFolder, IsTheGivenOneElseOfTheEnvironmentElseOfTheUser) {
   const WithVariable chosen("ANTICHAIN_DATA", "/chosen"), shared("XDG_DATA_HOME", "/shared"),
-      home("HOME", "/home/me");
+      home("HOME", "/houses/me");
   EXPECT_EQ(data_folder("/given"), "/given");
   EXPECT_EQ(data_folder(), "/chosen");
   const WithVariable not_chosen("ANTICHAIN_DATA", nullptr);
   EXPECT_EQ(data_folder(), "/shared/antichain");
   const WithVariable not_shared("XDG_DATA_HOME", "");
-  EXPECT_EQ(data_folder(), "/home/me/.local/share/antichain");
+  EXPECT_EQ(data_folder(), "/houses/me/.local/share/antichain");
   const WithVariable no_home("HOME", nullptr);
   expect_error<DataError>(
       "no folder for data: neither --data, ANTICHAIN_DATA, XDG_DATA_HOME nor HOME says where it is",

@@ -126,6 +126,24 @@ TEST_F(Umbrella, AnOperatorOfOnesOwn) {
   EXPECT_EQ(run(ac::grad(y, x), at_two), Doubles{0.5});
 }
 
+TEST_F(Umbrella, DataInBatches) {
+  const auto points = ac::data::spirals({.arms = 2, .points = 40});
+  ac::Graph model = session.graph();
+  const ac::Var corners = model.input("x", ac::f32, {"batch", 2});
+  const ac::Var arms = model.input("y", ac::i64, {"batch"});
+  const ac::Var loss =
+      ac::mean(ac::cross_entropy(ac::nn::mlp(corners, {8, 2}, {.name = "arms"}), arms));
+  const ac::Executable train =
+      session.compile({loss}, {.updates = ac::optim::sgd(loss, {.lr = 0.1})});
+  ac::data::Batches batches(points, {.batch = 15});
+  int steps = 0;
+  ac::data::Batch batch;
+  for (batches.start(0); batches.next(batch); ++steps) {
+    EXPECT_TRUE(std::isfinite(train(batch).item<double>()));
+  }
+  EXPECT_EQ(steps, 3);
+}
+
 TEST_F(Umbrella, CatalogueEnginesAndDevice) {
   EXPECT_EQ(ac::find_op("matmul").name, "matmul");
   std::size_t in_families = 0;

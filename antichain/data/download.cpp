@@ -1,0 +1,225 @@
+#include "antichain/data/download.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <mutex>
+#include <span>
+
+#include "antichain/base/error.h"
+#include "antichain/data/sha256.h"
+
+#ifdef ANTICHAIN_HAS_CURL
+#include <curl/curl.h>
+#endif
+
+namespace antichain::data {
+
+std::string sha256_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::vector<char> buffer(std::size_t{1} << 16);
+  Sha256 digest;
+  do {
+    file.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+    digest.add(std::as_bytes(std::span(buffer).first(static_cast<std::size_t>(file.gcount()))));
+  } while (file);
+  require<DataError>(file.eof(), "{} cannot be read", path.string());
+  return digest.finish();
+}
+
+#ifdef ANTICHAIN_HAS_CURL
+
+namespace {
+
+// The file that a download goes to until it is complete. No other process writes it meanwhile.
+class PartFile {
+ public:
+  explicit PartFile(std::filesystem::path path) : path_(std::move(path)) {
+    constexpr int kMode = 0644;
+    file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kMode);
+    require<DataError>(file_ >= 0, "{} cannot be written: {}", path_.string(),
+                       std::strerror(errno));
+    if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
+      ::close(file_);
+      fail<DataError>("{} is being downloaded by another process", path_.string());
+    }
+    size_ = ::lseek(file_, 0, SEEK_END);
+  }
+  PartFile(const PartFile&) = delete;
+  PartFile& operator=(const PartFile&) = delete;
+  ~PartFile() { ::close(file_); }
+
+  std::int64_t size() const { return size_; }
+  const std::filesystem::path& path() const { return path_; }
+
+  void clear() {
+    check(::ftruncate(file_, 0) == 0 && ::lseek(file_, 0, SEEK_SET) == 0);
+    size_ = 0;
+  }
+  void append(std::span<const char> bytes) {
+    while (!bytes.empty()) {
+      const ssize_t count = ::write(file_, bytes.data(), bytes.size());
+      check(count >= 0);
+      bytes = bytes.subspan(static_cast<std::size_t>(count));
+      size_ += count;
+    }
+  }
+  void remove() const { ::unlink(path_.c_str()); }
+  /// Makes it the target, in a way that survives a loss of power.
+  void rename_to(const std::filesystem::path& target) const {
+    check(::fsync(file_) == 0);
+    check(::rename(path_.c_str(), target.c_str()) == 0);
+    const int folder = ::open(target.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0) {
+      ::fsync(folder);  // where the folder cannot be synchronised, the file is good all the same
+      ::close(folder);
+    }
+  }
+
+ private:
+  void check(bool success) const {
+    require<DataError>(success, "{} cannot be written: {}", path_.string(), std::strerror(errno));
+  }
+
+  std::filesystem::path path_;
+  int file_ = -1;
+  std::int64_t size_ = 0;
+};
+
+struct CloseCurl {
+  void operator()(CURL* curl) const { curl_easy_cleanup(curl); }
+};
+using Curl = std::unique_ptr<CURL, CloseCurl>;
+
+Curl make_curl() {
+  static std::once_flag once;
+  std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
+  Curl curl(curl_easy_init());
+  ensure(curl != nullptr, "libcurl does not start");
+  return curl;
+}
+
+long response_code(CURL* curl) {
+  long code = 0;
+  curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &code);
+  return code;
+}
+
+// What libcurl calls back, for one request.
+struct Transfer {
+  const Download& wanted;
+  PartFile& part;
+  CURL* curl;
+  bool resumes;  // asks for the rest only
+  bool too_long = false;
+  std::exception_ptr error = nullptr;
+
+  void receive(std::span<const char> bytes) {
+    constexpr long kPartialContent = 206;
+    if (resumes && response_code(curl) != kPartialContent) {
+      part.clear();  // the server sends all of it
+    }
+    resumes = false;
+    too_long = part.size() + static_cast<std::int64_t>(bytes.size()) > wanted.bytes;
+    if (!too_long) {
+      part.append(bytes);
+      wanted.progress(part.size());
+    }
+  }
+};
+
+// Exceptions must not pass through libcurl.
+std::size_t on_bytes(const char* data, std::size_t, std::size_t count, void* user) {
+  auto& transfer = *static_cast<Transfer*>(user);
+  try {
+    transfer.receive({data, count});
+  } catch (...) {
+    transfer.error = std::current_exception();
+  }
+  return transfer.error || transfer.too_long ? 0 : count;
+}
+
+[[noreturn]] void refuse(const PartFile& part, const Download& wanted, const std::string& why) {
+  part.remove();
+  fail<DataError>("{}: what came is not the published file, {}; it was removed", wanted.url, why);
+}
+
+// Receives until the part is complete, or throws.
+void receive(const Download& wanted, PartFile& part) {
+  constexpr long kConnectSeconds = 30, kStalledSeconds = 60, kRedirects = 10;
+  const Curl curl = make_curl();
+  Transfer transfer{.wanted = wanted, .part = part, .curl = curl.get(), .resumes = part.size() > 0};
+  std::array<char, CURL_ERROR_SIZE> reason{};
+  const std::string range = std::to_string(part.size()) + "-";
+  curl_easy_setopt(curl.get(), CURLOPT_URL, wanted.url.c_str());
+  curl_easy_setopt(curl.get(), CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(curl.get(), CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(curl.get(), CURLOPT_FOLLOWLOCATION, 1L);
+  curl_easy_setopt(curl.get(), CURLOPT_MAXREDIRS, kRedirects);
+  curl_easy_setopt(curl.get(), CURLOPT_FAILONERROR, 1L);
+  curl_easy_setopt(curl.get(), CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(curl.get(), CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
+  curl_easy_setopt(curl.get(), CURLOPT_LOW_SPEED_LIMIT, 1L);  // bytes per second
+  curl_easy_setopt(curl.get(), CURLOPT_LOW_SPEED_TIME, kStalledSeconds);
+  curl_easy_setopt(curl.get(), CURLOPT_USERAGENT, "antichain");
+  curl_easy_setopt(curl.get(), CURLOPT_ERRORBUFFER, reason.data());
+  curl_easy_setopt(curl.get(), CURLOPT_WRITEFUNCTION, on_bytes);
+  curl_easy_setopt(curl.get(), CURLOPT_WRITEDATA, &transfer);
+  if (transfer.resumes) {
+    curl_easy_setopt(curl.get(), CURLOPT_RANGE, range.c_str());
+  }
+  const CURLcode result = curl_easy_perform(curl.get());
+  if (transfer.error) {
+    std::rethrow_exception(transfer.error);
+  }
+  if (transfer.too_long) {
+    refuse(part, wanted, fmt::format("it has more than {} bytes", wanted.bytes));
+  }
+  constexpr long kRangeNotSatisfiable = 416;
+  if (response_code(curl.get()) == kRangeNotSatisfiable) {
+    refuse(part, wanted, fmt::format("it ends before byte {}", part.size()));
+  }
+  if (result == CURLE_HTTP_RETURNED_ERROR && part.size() == 0) {
+    part.remove();
+  }
+  require<DataError>(result != CURLE_HTTP_RETURNED_ERROR, "{}: the server answers with status {}",
+                     wanted.url, response_code(curl.get()));
+  require<DataError>(result == CURLE_OK,
+                     "{}: the download broke off after {} of {} bytes ({}); run it again to go on "
+                     "from there",
+                     wanted.url, part.size(), wanted.bytes,
+                     reason[0] != '\0' ? reason.data() : curl_easy_strerror(result));
+}
+
+}  // namespace
+
+void download(const Download& wanted) {
+  PartFile part(wanted.target.string() + ".part");
+  if (part.size() < wanted.bytes) {
+    receive(wanted, part);
+  }
+  if (part.size() != wanted.bytes) {
+    refuse(part, wanted, fmt::format("it has {} bytes instead of {}", part.size(), wanted.bytes));
+  }
+  if (const std::string found = sha256_of(part.path()); found != wanted.sha256) {
+    refuse(part, wanted, fmt::format("its SHA-256 is {} instead of {}", found, wanted.sha256));
+  }
+  part.rename_to(wanted.target);
+}
+
+#else
+
+void download(const Download& wanted) {
+  fail<NotSupported>(
+      "{} cannot be downloaded: this build is without libcurl; get {} by other means",
+      wanted.target.string(), wanted.url);
+}
+
+#endif
+
+}  // namespace antichain::data

@@ -1,0 +1,72 @@
+#include "antichain/data/fetch.h"
+
+#include <algorithm>
+
+#include "antichain/base/edit_distance.h"
+#include "antichain/base/error.h"
+#include "antichain/data/download.h"
+#include "antichain/data/folder.h"
+
+namespace antichain::data {
+
+namespace {
+
+std::string last_slash(std::string url) {
+  return url.ends_with('/') ? std::move(url) : std::move(url) + '/';
+}
+
+bool is_published(const std::filesystem::path& path, const PublishedFile& file) {
+  std::error_code missing;
+  const std::uintmax_t bytes = std::filesystem::file_size(path, missing);
+  return !missing && bytes == static_cast<std::uintmax_t>(file.bytes) &&
+         sha256_of(path) == file.sha256;
+}
+
+}  // namespace
+
+const KnownSet& find_set(std::string_view name) {
+  const std::vector<KnownSet>& all = known_sets();
+  const auto nearest =
+      std::min_element(all.begin(), all.end(), [&](const KnownSet& a, const KnownSet& b) {
+        return edit_distance(name, a.name) < edit_distance(name, b.name);
+      });
+  require(nearest->name == name, "there is no data set '{}'; did you mean '{}'?", name,
+          nearest->name);
+  return *nearest;
+}
+
+std::optional<std::filesystem::path> locate(const KnownSet& set,
+                                            const std::filesystem::path& folder) {
+  const auto found = SetFolder(folder, set.name, set.system).look_for(set.markers);
+  return found ? std::optional(found->parent_path()) : std::nullopt;
+}
+
+std::filesystem::path fetch(std::string_view name, const std::filesystem::path& folder,
+                            const FetchOptions& options) {
+  const KnownSet& set = find_set(name);
+  std::filesystem::path target = data_folder(folder) / set.name;
+  require<NotSupported>(!set.files.empty(), "{} cannot be fetched; get it from {}, into {}",
+                        set.name, set.by_hand, target.string());
+  std::error_code failed;
+  std::filesystem::create_directories(target, failed);
+  require<DataError>(!failed, "{} cannot be made: {}", target.string(), failed.message());
+  const std::string url =
+      options.base_url.empty() ? set.url : last_slash(options.base_url) + set.name + '/';
+  for (const PublishedFile& file : set.files) {
+    const std::filesystem::path path = target / file.name;
+    if (!is_published(path, file)) {
+      download({.url = url + file.name,
+                .target = path,
+                .bytes = file.bytes,
+                .sha256 = file.sha256,
+                .progress = [&](std::int64_t received) {
+                  if (options.progress) {
+                    options.progress({file.name, received, file.bytes});
+                  }
+                }});
+    }
+  }
+  return target;
+}
+
+}  // namespace antichain::data

@@ -1,0 +1,304 @@
+// Downloads from a server of the test's own that behaves, and from some that do not.
+#include "antichain/data/fetch.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "antichain/base/error.h"
+#include "antichain/data/download.h"
+#include "antichain/data/sha256.h"
+#include "tests/data/http_server.h"
+#include "tests/data/test_files.h"
+#include "tests/tensor/expect_error.h"
+
+namespace antichain::data {
+namespace {
+
+std::string digest(std::string_view text) {
+  Sha256 sha;
+  sha.add(std::as_bytes(std::span(text)));
+  return sha.finish();
+}
+
+// NIST's examples, and lengths around the padding compared with one another piece by piece.
+TEST(Sha256, KnownAnswers) {
+  EXPECT_EQ(digest(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(digest("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(digest("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  EXPECT_EQ(digest(std::string(1'000'000, 'a')),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  for (std::size_t size = 50; size < 140; ++size) {
+    const std::string text(size, 'x');
+    Sha256 pieces;
+    for (std::size_t at = 0; at < size; at += 7) {
+      pieces.add(std::as_bytes(std::span(text).subspan(at, std::min<std::size_t>(7, size - at))));
+    }
+    EXPECT_EQ(pieces.finish(), digest(text)) << size;
+  }
+}
+
+TEST(KnownSets, AreDescribed) {
+  for (const KnownSet& set : known_sets()) {
+    SCOPED_TRACE(set.name);
+    EXPECT_FALSE(set.summary.empty());
+    EXPECT_FALSE(set.markers.empty());
+    EXPECT_NE(set.files.empty(), set.by_hand.empty());
+    EXPECT_EQ(&find_set(set.name), &set);
+    for (const PublishedFile& file : set.files) {
+      EXPECT_EQ(file.sha256.size(), 64U);
+      EXPECT_GT(file.bytes, 0);
+    }
+  }
+  expect_error<InvalidArgument>("there is no data set 'mnits'; did you mean 'mnist'?",
+                                [] { find_set("mnits"); });
+}
+
+TEST(KnownSets, AreLocated) {
+  const TempFolder folder;
+  EXPECT_EQ(locate(find_set("cora"), folder.path()), std::nullopt);
+  folder.write("cora/features.txt.gz", "");
+  EXPECT_EQ(locate(find_set("cora"), folder.path()), folder.path() / "cora");
+}
+
+TEST(Fetch, SaysWhereToGetWhatItCannot) {
+  const TempFolder folder;
+  expect_error<NotSupported>(
+      "uci_har cannot be fetched; get it from archive.ics.uci.edu, 'Human Activity Recognition "
+      "Using Smartphones', the folders train and test, into " +
+          (folder.path() / "uci_har").string(),
+      [&] { fetch("uci_har", folder.path()); });
+  EXPECT_THROW(fetch("nist", folder.path()), InvalidArgument);
+  const auto file = folder.write("file", "");
+  EXPECT_THROW(fetch("mnist", file), DataError);  // its folder cannot be made
+}
+
+#ifdef ANTICHAIN_HAS_CURL
+
+class Downloads : public testing::Test {
+ protected:
+  Download wanted(const HttpServer& server) {
+    return {.url = server.url() + "/file",
+            .target = target,
+            .bytes = static_cast<std::int64_t>(content.size()),
+            .sha256 = digest(content),
+            .progress = [this](std::int64_t received) { seen.push_back(received); }};
+  }
+  // Downloads and returns what went wrong.
+  std::string error_of(const HttpServer& server) {
+    try {
+      download(wanted(server));
+    } catch (const DataError& error) {
+      EXPECT_FALSE(std::filesystem::exists(target));
+      return error.what();
+    }
+    return "";
+  }
+  // A server that knows ranges.
+  std::string serve(const Request& request) const {
+    if (request.first) {
+      return http_answer("206 Partial Content", content.substr(*request.first));
+    }
+    return http_answer("200 OK", content);
+  }
+
+  const WithVariable no_proxy{"no_proxy", "127.0.0.1"};
+  const std::string content = std::string(200'000, 'a') + std::string(100'000, 'b') + "end";
+  const TempFolder folder;
+  const std::filesystem::path target = folder.path() / "file";
+  const std::filesystem::path part = folder.path() / "file.part";
+  std::vector<std::int64_t> seen;
+};
+
+TEST_F(Downloads, WriteTheFile) {
+  const HttpServer server([&](const Request& request) { return serve(request); });
+  download(wanted(server));
+  EXPECT_EQ(read_file(target), content);
+  EXPECT_FALSE(std::filesystem::exists(part));
+  EXPECT_FALSE(server.requests().at(0).first);
+  ASSERT_FALSE(seen.empty());
+  EXPECT_EQ(seen.back(), static_cast<std::int64_t>(content.size()));
+  EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
+}
+
+TEST_F(Downloads, GoOnWhereTheyBrokeOff) {
+  bool broken = true;
+  const HttpServer server([&](const Request& request) {
+    return broken ? http_answer("200 OK", content.substr(0, 120'000), content.size())
+                  : serve(request);
+  });
+  EXPECT_THAT(error_of(server),
+              testing::MatchesRegex("http://127.0.0.1:[0-9]+/file: the download broke off after "
+                                    "120000 of 300003 bytes \\(.+\\); run it again to go on from "
+                                    "there"));
+  EXPECT_EQ(std::filesystem::file_size(part), 120'000U);
+  broken = false;
+  EXPECT_EQ(error_of(server), "");
+  EXPECT_EQ(server.requests().at(1).first, 120'000U);
+  EXPECT_EQ(read_file(target), content);
+}
+
+TEST_F(Downloads, BeginAgainWhereTheServerKnowsNoRanges) {
+  folder.write("file.part", content.substr(0, 1000));
+  const HttpServer server([&](const Request&) { return http_answer("200 OK", content); });
+  EXPECT_EQ(error_of(server), "");
+  EXPECT_EQ(server.requests().at(0).first, 1000U);
+  EXPECT_EQ(read_file(target), content);
+}
+
+TEST_F(Downloads, UseAPartThatIsComplete) {
+  folder.write("file.part", content);
+  const HttpServer server([&](const Request& request) { return serve(request); });
+  EXPECT_EQ(error_of(server), "");
+  EXPECT_TRUE(server.requests().empty());
+  EXPECT_EQ(read_file(target), content);
+}
+
+TEST_F(Downloads, RefuseOtherBytes) {
+  std::string other = content;
+  other[5] = 'x';
+  const HttpServer server([&](const Request&) { return http_answer("200 OK", other); });
+  EXPECT_EQ(error_of(server),
+            server.url() + "/file: what came is not the published file, its SHA-256 is " +
+                digest(other) + " instead of " + digest(content) + "; it was removed");
+  EXPECT_FALSE(std::filesystem::exists(part));
+}
+
+TEST_F(Downloads, RefuseARestOfAnotherFile) {
+  folder.write("file.part", "xyz");
+  const HttpServer server([&](const Request& request) { return serve(request); });
+  EXPECT_THAT(error_of(server), testing::HasSubstr("its SHA-256 is"));
+  EXPECT_FALSE(std::filesystem::exists(part));
+  EXPECT_EQ(error_of(server), "");  // from the start, this time
+}
+
+TEST_F(Downloads, RefuseOtherLengths) {
+  std::size_t length = 10;
+  std::string body = content;
+  const HttpServer server([&](const Request&) { return http_answer("200 OK", body, length); });
+  EXPECT_EQ(error_of(server),
+            server.url() +
+                "/file: what came is not the published file, it has 10 bytes instead of "
+                "300003; it was removed");
+  body += "more";
+  length = body.size();
+  EXPECT_EQ(error_of(server),
+            server.url() +
+                "/file: what came is not the published file, it has more than 300003 "
+                "bytes; it was removed");
+  EXPECT_FALSE(std::filesystem::exists(part));
+}
+
+TEST_F(Downloads, RefuseAServerWithoutTheRest) {
+  folder.write("file.part", content.substr(0, 1000));
+  const HttpServer server(
+      [&](const Request&) { return http_answer("416 Range Not Satisfiable", ""); });
+  EXPECT_EQ(error_of(server), server.url() +
+                                  "/file: what came is not the published file, it ends before byte "
+                                  "1000; it was removed");
+  EXPECT_FALSE(std::filesystem::exists(part));
+}
+
+TEST_F(Downloads, SayWhatTheServerAnswers) {
+  const HttpServer server([&](const Request&) { return http_answer("404 Not Found", "no"); });
+  EXPECT_EQ(error_of(server), server.url() + "/file: the server answers with status 404");
+  EXPECT_FALSE(std::filesystem::exists(part));
+  folder.write("file.part", "abc");  // worth keeping: another server may have the rest
+  EXPECT_EQ(error_of(server), server.url() + "/file: the server answers with status 404");
+  EXPECT_EQ(read_file(part), "abc");
+}
+
+TEST_F(Downloads, FollowRedirections) {
+  const HttpServer server([&](const Request& request) {
+    return request.path == "/file"
+               ? std::string(
+                     "HTTP/1.1 302 Found\r\nLocation: /other\r\nContent-Length: 0\r\n"
+                     "Connection: close\r\n\r\n")
+               : serve(request);
+  });
+  EXPECT_EQ(error_of(server), "");
+  EXPECT_EQ(server.requests().back().path, "/other");
+}
+
+TEST_F(Downloads, SayThatNobodyAnswers) {
+  std::optional<Download> from_nobody;
+  {
+    const HttpServer server([&](const Request& request) { return serve(request); });
+    from_nobody = wanted(server);
+  }
+  EXPECT_THROW(download(*from_nobody), DataError);
+  from_nobody->url = "file:///etc/hostname";
+  EXPECT_THROW(download(*from_nobody), DataError);
+}
+
+TEST_F(Downloads, ThatAreGivenUpCanGoOn) {
+  const HttpServer server([&](const Request& request) { return serve(request); });
+  Download interrupted = wanted(server);
+  interrupted.progress = [](std::int64_t) { throw NotSupported("enough"); };
+  expect_error<NotSupported>("enough", [&] { download(interrupted); });
+  EXPECT_GT(std::filesystem::file_size(part), 0U);
+  EXPECT_EQ(error_of(server), "");
+  EXPECT_TRUE(server.requests().at(1).first);
+}
+
+TEST_F(Downloads, OfOneFileDoNotRunTwiceAtOnce) {
+  const HttpServer server([&](const Request& request) { return serve(request); });
+  folder.write("file.part", "");
+  const int other = ::open(part.c_str(), O_RDWR);
+  ASSERT_EQ(::flock(other, LOCK_EX), 0);
+  EXPECT_EQ(error_of(server), part.string() + " is being downloaded by another process");
+  ::close(other);
+  EXPECT_EQ(error_of(server), "");
+}
+
+// The real files, if they are here, through the server: names, sizes and checksums are theirs.
+TEST_F(Downloads, FetchARealSet) {
+  const char* const chosen = std::getenv("ANTICHAIN_DATA");
+  const std::filesystem::path real = chosen != nullptr ? chosen : ANTICHAIN_SHARED_DATA;
+  if (!std::filesystem::exists(real / "mnist" / "train-images-idx3-ubyte.gz")) {
+    GTEST_SKIP() << "the set is not here";
+  }
+  const HttpServer server([&](const Request& request) {
+    return http_answer("200 OK", read_file(real / request.path.substr(1)));
+  });
+  std::vector<std::string> files;
+  const FetchOptions options{.progress =
+                                 [&](const FetchProgress& progress) {
+                                   if (progress.received == progress.total) {
+                                     files.push_back(progress.file);
+                                   }
+                                 },
+                             .base_url = server.url()};
+  EXPECT_EQ(fetch("mnist", folder.path(), options), folder.path() / "mnist");
+  EXPECT_THAT(files,
+              testing::ElementsAre("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz",
+                                   "t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"));
+  EXPECT_EQ(read_file(folder.path() / "mnist" / "t10k-labels-idx1-ubyte.gz"),
+            read_file(real / "mnist" / "t10k-labels-idx1-ubyte.gz"));
+  fetch("mnist", folder.path(), options);
+  EXPECT_EQ(server.requests().size(), 4U);  // nothing was missing the second time
+  folder.write("mnist/t10k-labels-idx1-ubyte.gz", "damaged");
+  fetch("mnist", folder.path(), options);
+  EXPECT_EQ(server.requests().size(), 5U);
+}
+
+#else
+
+TEST(Fetch, SaysThatThisBuildCannot) {
+  const TempFolder folder;
+  const std::string target = (folder.path() / "file").string();
+  expect_error<NotSupported>(
+      target +
+          " cannot be downloaded: this build is without libcurl; get http://host/file by "
+          "other means",
+      [&] { download({.url = "http://host/file", .target = target}); });
+}
+
+#endif
+
+}  // namespace
+}  // namespace antichain::data
