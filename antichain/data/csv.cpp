@@ -6,8 +6,7 @@ namespace antichain::data {
 
 namespace {
 
-constexpr std::size_t kMaxField = std::size_t{1}
-                                  << 26;  // bytes; a lost quote would fill the memory
+constexpr std::size_t kMaxField = std::size_t{1} << 24;  // bytes; a lost quote would fill memory
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,9 @@ class CharReader {
     }
     return buffer_[at_++];
   }
+  /// Appends what comes before `end` to `text` and skips `end`, or reads to the end of the source.
+  /// Stops when `text` has more than `most` characters.
+  void append_until(char end, std::string& text, std::size_t most);
   const std::string& name() const { return source_.name(); }
 
  private:
