@@ -11,8 +11,6 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 }  // namespace
 
-std::string CsvReader::place() const { return fmt::format("{}:{}", chars_.name(), number_); }
-
 bool CsvReader::next(std::vector<std::string>& fields) {
   fields.clear();
   std::optional<char> c = chars_.next();

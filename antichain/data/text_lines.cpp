@@ -47,8 +47,6 @@ bool LineReader::next(std::string_view& line) {
   return true;
 }
 
-std::string LineReader::place() const { return fmt::format("{}:{}", chars_.name(), number_); }
-
 std::string_view cut(std::string_view& text, std::string_view separators) {
   const std::size_t end = std::min(text.find_first_of(separators), text.size());
   const std::string_view part = text.substr(0, end);
