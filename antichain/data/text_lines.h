@@ -17,7 +17,7 @@
 namespace antichain::data {
 
 /// Names a line or record of a file; written as "file:number", but only when it is.
-struct Place {
+struct FilePlace {
   std::string_view file;
   std::int64_t number = 0;  // counted from 1
 };
@@ -56,7 +56,7 @@ class LineReader {
   /// the next call.
   bool next(std::string_view& line);
   /// Returns where the last line is, for messages.
-  Place place() const { return {chars_.name(), number_}; }
+  FilePlace place() const { return {chars_.name(), number_}; }
 
  private:
   CharReader chars_;
@@ -88,10 +88,10 @@ std::vector<std::string> read_lines(ByteSource& source);
 }  // namespace antichain::data
 
 template <>
-struct fmt::formatter<antichain::data::Place> {
+struct fmt::formatter<antichain::data::FilePlace> {
   constexpr auto parse(fmt::format_parse_context& context) { return context.begin(); }
   template <class Context>
-  auto format(const antichain::data::Place& place, Context& context) const {
+  auto format(const antichain::data::FilePlace& place, Context& context) const {
     return fmt::format_to(context.out(), "{}:{}", place.file, place.number);
   }
 };
