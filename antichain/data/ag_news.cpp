@@ -1,5 +1,7 @@
 #include "antichain/data/ag_news.h"
 
+#include <utility>
+
 #include "antichain/base/error.h"
 #include "antichain/data/csv.h"
 #include "antichain/data/folder.h"

@@ -1,6 +1,7 @@
 #include "antichain/data/augment.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "antichain/base/error.h"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "antichain/base/error.h"
 #include "antichain/data/folder.h"

@@ -6,13 +6,10 @@ namespace antichain::data {
 
 namespace {
 
-constexpr std::size_t kMaxField = std::size_t{1}
-                                  << 26;  // bytes; a lost quote would fill the memory
+constexpr std::size_t kMaxField = std::size_t{1} << 24;  // bytes; a lost quote would fill memory
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 }  // namespace
-
-std::string CsvReader::place() const { return fmt::format("{}:{}", chars_.name(), number_); }
 
 bool CsvReader::next(std::vector<std::string>& fields) {
   fields.clear();

@@ -15,8 +15,8 @@ class CsvReader {
   /// Moves to the next record and returns true, or returns false at the end. Empty lines are
   /// skipped. Throws DataError on quotes that do not fit.
   bool next(std::vector<std::string>& fields);
-  /// Returns "file:record" of the last record, for messages.
-  std::string place() const;
+  /// Returns where the last record is, for messages.
+  FilePlace place() const { return {chars_.name(), number_}; }
 
  private:
   /// Reads one field and returns the character that ended it; nothing at the end of the file.

@@ -5,11 +5,16 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <exception>
 #include <fstream>
+#include <memory>
 #include <mutex>
 #include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "antichain/base/error.h"
 #include "antichain/data/sha256.h"

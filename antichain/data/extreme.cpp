@@ -1,6 +1,7 @@
 #include "antichain/data/extreme.h"
 
 #include <limits>
+#include <utility>
 
 #include "antichain/base/error.h"
 #include "antichain/data/folder.h"

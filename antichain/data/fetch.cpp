@@ -1,6 +1,7 @@
 #include "antichain/data/fetch.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "antichain/base/edit_distance.h"
 #include "antichain/base/error.h"

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "antichain/base/error.h"
 #include "antichain/data/folder.h"

@@ -1,5 +1,6 @@
 #include <algorithm>
-#include <cstring>
+#include <array>
+#include <utility>
 
 #include "antichain/base/error.h"
 #include "antichain/data/folder.h"

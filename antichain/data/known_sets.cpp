@@ -68,7 +68,7 @@ const std::vector<KnownSet>& known_sets() {
        .summary = "sparse points with a few of many labels, one set per name",
        .by_hand = "manikvarma.org/downloads/XC/XMLRepository.html, train.txt and test.txt of a set "
                   "in a folder of its name",
-       .markers = {"delicious_train.txt", "Amazon-670K/train.txt"}},
+       .markers = {"."}},  // any set of points will do
   };
   return sets;
 }

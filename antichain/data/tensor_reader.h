@@ -1,6 +1,9 @@
 // Tensors from a source, believing nothing about their size that has not been read.
 #pragma once
 
+#include <cstddef>
+#include <vector>
+
 #include "antichain/data/byte_source.h"
 #include "antichain/tensor/tensor.h"
 

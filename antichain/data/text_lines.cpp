@@ -7,7 +7,7 @@ namespace antichain::data {
 namespace {
 
 // No line of a set that is read here comes near; a file without line ends would fill the memory.
-constexpr std::size_t kMaxLine = std::size_t{1} << 26;  // bytes
+constexpr std::size_t kMaxLine = std::size_t{1} << 24;  // bytes
 
 // What stands in a message of what was found.
 std::string_view shortened(std::string_view text) {
@@ -17,17 +17,28 @@ std::string_view shortened(std::string_view text) {
 
 }  // namespace
 
+void CharReader::append_until(char end, std::string& text, std::size_t most) {
+  for (std::optional<char> c = next(); c && *c != end && text.size() <= most; c = next()) {
+    --at_;  // it is the first of a piece
+    const std::string_view rest(buffer_.data() + at_, size_ - at_);
+    const std::size_t length = std::min(rest.find(end), rest.size());
+    text.append(rest.substr(0, length));
+    at_ += length;
+  }
+}
+
 bool LineReader::next(std::string_view& line) {
   line_.clear();
-  std::optional<char> c = chars_.next();
+  const std::optional<char> c = chars_.next();
   if (!c) {
     return false;
   }
   ++number_;
-  for (; c && *c != '\n'; c = chars_.next()) {
-    require<DataError>(line_.size() < kMaxLine, "{}: a line of more than {} bytes", place(),
-                       kMaxLine);
+  if (*c != '\n') {
     line_ += *c;
+    chars_.append_until('\n', line_, kMaxLine);
+    require<DataError>(line_.size() <= kMaxLine, "{}: a line of more than {} bytes", place(),
+                       kMaxLine);
   }
   if (!line_.empty() && line_.back() == '\r') {
     line_.pop_back();
@@ -35,8 +46,6 @@ bool LineReader::next(std::string_view& line) {
   line = line_;
   return true;
 }
-
-std::string LineReader::place() const { return fmt::format("{}:{}", chars_.name(), number_); }
 
 std::string_view cut(std::string_view& text, std::string_view separators) {
   const std::size_t end = std::min(text.find_first_of(separators), text.size());

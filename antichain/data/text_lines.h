@@ -1,9 +1,12 @@
 // Lines of a text, and numbers in them.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +15,12 @@
 #include "antichain/data/byte_source.h"
 
 namespace antichain::data {
+
+/// Names a line or record of a file; written as "file:number", but only when it is.
+struct FilePlace {
+  std::string_view file;
+  std::int64_t number = 0;  // counted from 1
+};
 
 /// Gives the characters of a source one by one.
 class CharReader {
@@ -28,6 +37,9 @@ class CharReader {
     }
     return buffer_[at_++];
   }
+  /// Appends what comes before `end` to `text` and skips `end`, or reads to the end of the source.
+  /// Stops when `text` has more than `most` characters.
+  void append_until(char end, std::string& text, std::size_t most);
   const std::string& name() const { return source_.name(); }
 
  private:
@@ -43,8 +55,8 @@ class LineReader {
   /// Moves to the next line and returns true, or returns false at the end. `line` is valid until
   /// the next call.
   bool next(std::string_view& line);
-  /// Returns "file:line" of the last line, for messages.
-  std::string place() const;
+  /// Returns where the last line is, for messages.
+  FilePlace place() const { return {chars_.name(), number_}; }
 
  private:
   CharReader chars_;
@@ -74,3 +86,12 @@ std::vector<std::int64_t> read_integers(ByteSource& source, std::int64_t least, 
 std::vector<std::string> read_lines(ByteSource& source);
 
 }  // namespace antichain::data
+
+template <>
+struct fmt::formatter<antichain::data::FilePlace> {
+  constexpr auto parse(fmt::format_parse_context& context) { return context.begin(); }
+  template <class Context>
+  auto format(const antichain::data::FilePlace& place, Context& context) const {
+    return fmt::format_to(context.out(), "{}:{}", place.file, place.number);
+  }
+};

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cmath>
-#include <cstring>
 
 #include "antichain/base/error.h"
 #include "antichain/data/folder.h"

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
+
 #include "antichain/base/error.h"
 #include "tests/data/test_files.h"
 #include "tests/tensor/expect_error.h"

@@ -1,6 +1,9 @@
 // Each reader on small files written here: what it accepts, and the sentence for what it does not.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <array>
+
 #include "antichain/data/ag_news.h"
 #include "antichain/data/csv.h"
 #include "antichain/data/extreme.h"
@@ -8,6 +11,7 @@
 #include "antichain/data/image_dataset.h"
 #include "antichain/data/npy.h"
 #include "antichain/data/tar.h"
+#include "antichain/data/text_lines.h"
 #include "antichain/data/uci_har.h"
 #include "antichain/data/vocabulary.h"
 #include "tests/data/test_files.h"
@@ -119,6 +123,37 @@ TEST(Npy, SaysWhatIsWrong) {
   refuses("file goes on after what it says it holds", npy_file("|u1", "(1,)", "ab"), read);
   refuses("file says that it holds f32[4611686018427387904, 4], which is impossible",
           npy_file("<f4", "(4611686018427387904, 4)", ""), read);
+}
+
+// A file without an end.
+class Endless final : public ByteSource {
+ public:
+  Endless() : ByteSource("file") {}
+  std::size_t read(std::span<std::byte> to) override {
+    std::fill(to.begin(), to.end(), std::byte{'a'});
+    return to.size();
+  }
+};
+
+TEST(Lines, MayBeLongButNotEndless) {
+  const std::string first(70'000, 'a'), second(200'000, 'b');  // longer than buffers
+  const std::string text = first + "\r\n\n" + second;
+  const auto source = open_text(text);
+  LineReader lines(*source);
+  std::string_view line;
+  for (const std::string& expected : {first, std::string(), second}) {
+    ASSERT_TRUE(lines.next(line));
+    EXPECT_EQ(line, expected);
+  }
+  EXPECT_EQ(fmt::format("{}", lines.place()), "file:3");
+  EXPECT_FALSE(lines.next(line));
+  Endless endless;
+  LineReader never(endless);
+  expect_error<DataError>("file:1: a line of more than 16777216 bytes", [&] { never.next(line); });
+  CsvReader records(endless);
+  std::vector<std::string> fields;
+  expect_error<DataError>("file:1: a field of more than 16777216 bytes",
+                          [&] { records.next(fields); });
 }
 
 std::vector<std::vector<std::string>> csv(std::string_view text) {

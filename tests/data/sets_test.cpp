@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include "antichain/data/ag_news.h"

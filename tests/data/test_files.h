@@ -2,10 +2,13 @@
 #pragma once
 
 #include <filesystem>
+#include <initializer_list>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "antichain/data/byte_source.h"
 

@@ -144,6 +144,21 @@ TEST_F(Umbrella, DataInBatches) {
   EXPECT_EQ(steps, 3);
 }
 
+TEST_F(Umbrella, SparseDataIsWhatSparseOperatorsTake) {
+  ac::data::SparseRows rows(3);
+  rows.add(std::vector<std::int32_t>{0, 2}, std::vector<float>{2, 3});
+  rows.add({}, {});
+  ac::data::Batch batch;
+  rows.put(batch, "a");
+  ac::Graph model = session.graph();
+  const ac::Csr a = {.values = model.input("a_values", ac::f32, {"entries"}),
+                     .columns = model.input("a_columns", ac::i32, {"entries"}),
+                     .row_starts = model.input("a_row_starts", ac::i32, {"ends"}),
+                     .num_columns = 3};
+  const ac::Var dense = ac::constant(model, ac::Tensor::of<float>({3, 1}, {1, 10, 100}));
+  EXPECT_EQ(run(ac::csr_matmul(a, dense), batch), (Doubles{302, 0}));
+}
+
 TEST_F(Umbrella, CatalogueEnginesAndDevice) {
   EXPECT_EQ(ac::find_op("matmul").name, "matmul");
   std::size_t in_families = 0;
