@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 build = cmake --preset $(1) $(CMAKE_ARGS) && cmake --build --preset $(1) -j $(JOBS) $(2)
 test = ctest --preset $(1) -j $(JOBS) $(2)
 
-.PHONY: help run test build install-packages lint format layering docs asan tsan minimal bench clean
+.PHONY: help run test build install-packages lint format layering docs asan tsan minimal bench results clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -59,6 +59,11 @@ bench:  ## benchmarks of the CPU backend, with PyTorch beside them; writes docs/
 	@scripts/install_packages
 	@scripts/install_packages bench
 	@benchmarks/run
+
+results:  ## train every recipe and write docs/results.md; takes hours
+	@scripts/install_packages data
+	$(call build,release,--target antichain)
+	@scripts/results
 
 clean:  ## delete all build folders
 	rm -rf build build-*

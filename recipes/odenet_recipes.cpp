@@ -50,6 +50,7 @@ Task hyperspectral_task(const RecipeContext& context) {
                 {.train = settings.number("train_part"), .validation = 0, .seed = context.seed})
           : data::indian_pines(context.data_folder,
                                {.fold = settings.integer("fold"), .seed = context.seed});
+  data.validation = nullptr;  // nothing is chosen by it
   constexpr std::int64_t kFirst = 0;
   const std::int64_t bands = data.train->take({&kFirst, 1}).at("x").shape()[1];
   return odenet_task(std::move(data), bands);

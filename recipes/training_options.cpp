@@ -51,6 +51,14 @@ const std::vector<NamedOptimiser>& optimisers() {
                                   .weight_decay = choice.decay(),
                                   .step = choice.step});
        }},
+      {"nesterov",
+       [](Var loss, const Choice& choice) {
+         return optim::sgd(loss, {.lr = choice.lr,
+                                  .momentum = choice.momentum(),
+                                  .nesterov = true,
+                                  .weight_decay = choice.decay(),
+                                  .step = choice.step});
+       }},
       {"adam",
        [](Var loss, const Choice& choice) { return optim::adam(loss, adam_options(choice)); }},
       {"adamw",
@@ -136,7 +144,7 @@ std::vector<RecipeOption> with_training_options(std::vector<RecipeOption> own,
              {"constant", "cosine", "step"}),
       {"warm_up", kNumber, defaults.warm_up, "epochs in which the learning rate rises from 0", 0},
       {"weight_decay", kNumber, defaults.weight_decay, "pull of the parameters towards 0", 0},
-      {"momentum", kNumber, "0.9", "of sgd, lars and rmsprop", 0, 0.999},
+      {"momentum", kNumber, "0.9", "of sgd, nesterov, lars and rmsprop", 0, 0.999},
       {"clip", kNumber, "0", "largest norm of the gradient; 0: any", 0},
       {"accumulate", kInteger, "1", "runs whose gradients make one step", 1, 1e6},
       {"patience", kInteger, defaults.patience,

@@ -42,17 +42,20 @@ struct Descent {
   }
 };
 
-/// Heavy-ball momentum; the learning rate stands outside of the velocity (`lr`) or inside (`gain`).
+/// Momentum; the learning rate stands outside of the velocity (`lr`) or inside (`gain`). The
+/// parameter follows `along` times the velocity and `ahead` times the gradient: 1 and 0 for the
+/// heavy ball, the momentum and 1 for Nesterov's.
 struct Momentum {
   static constexpr int kStates = 2;
   template <class T>
   struct Numbers {
-    T lr, gain, momentum, weight_decay;
+    T lr, gain, momentum, weight_decay, along, ahead;
   };
   template <class T>
   ANTICHAIN_HOST_DEVICE static void apply(T& w, T& velocity, T gradient, const Numbers<T>& n) {
-    velocity = n.momentum * velocity + n.gain * (gradient + n.weight_decay * w);
-    w = w - n.lr * velocity;
+    const T force = n.gain * (gradient + n.weight_decay * w);
+    velocity = n.momentum * velocity + force;
+    w = w - n.lr * (n.along * velocity + n.ahead * force);
   }
 };
 

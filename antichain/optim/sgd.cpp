@@ -7,13 +7,15 @@ namespace antichain::optim {
 
 std::vector<Var> sgd(Var loss, const SgdOptions& options) {
   require_fraction("sgd", "momentum", options.momentum);
+  require(!options.nesterov || options.momentum > 0, "sgd: nesterov needs a momentum above 0");
+  const double along = options.nesterov ? options.momentum : 1, ahead = options.nesterov ? 1 : 0;
   const StepPlan plan{"sgd", options.lr, options.weight_decay, options.step};
   return gradient_step(loss, plan, [&](const ParameterStep& step) {
     if (options.momentum == 0) {
       return step.update(descent_update_def(), {}, {step.lr, step.weight_decay});
     }
     return step.update(momentum_update_def(), {step.buffer("momentum")},
-                       {step.lr, 1.0, options.momentum, step.weight_decay});
+                       {step.lr, 1.0, options.momentum, step.weight_decay, along, ahead});
   });
 }
 
@@ -29,7 +31,7 @@ std::vector<Var> lars(Var loss, const LarsOptions& options) {
                                  minimum(size, slope));
     }
     return step.update(momentum_update_def(), {step.buffer("momentum")},
-                       {1.0, rate, options.momentum, step.weight_decay});
+                       {1.0, rate, options.momentum, step.weight_decay, 1.0, 0.0});
   });
 }
 

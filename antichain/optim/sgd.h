@@ -11,6 +11,7 @@ namespace antichain::optim {
 struct SgdOptions {
   Schedule lr = 0.01;
   double momentum = 0;      // in [0, 1)
+  bool nesterov = false;    // takes the gradient ahead of the velocity; needs momentum
   double weight_decay = 0;  // adds weight_decay * parameter to the gradient
   StepOptions step = {};
 };
@@ -19,7 +20,9 @@ struct SgdOptions {
 /// gradient g of parameter w and velocity v, which starts at 0 and is kept in the buffer
 /// "<w>.momentum":
 ///   v := momentum * v + g + weight_decay * w,   w := w - lr * v
-/// (Sutskever et al., 2013, equations 1 and 2, with lr taken out of the velocity.)
+/// (Sutskever et al., 2013, equations 1 and 2, with lr taken out of the velocity.) With `nesterov`
+///   w := w - lr * (g + weight_decay * w + momentum * v)
+/// with the new v: their equations 3 and 4, seen from the point ahead, as is usual.
 std::vector<Var> sgd(Var loss, const SgdOptions& options = {});
 
 struct LarsOptions {

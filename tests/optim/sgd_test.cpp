@@ -15,6 +15,7 @@ namespace {
 struct SgdCase {
   double lr, momentum = 0, weight_decay = 0;
   std::string engine = {};
+  bool nesterov = false;
 };
 
 class SgdTrajectory : public testing::TestWithParam<SgdCase> {};
@@ -25,13 +26,15 @@ TEST_P(SgdTrajectory, EqualsTheOneByHand) {
   Point velocity{};
   const auto rule = [&, velocity](Point& point, const Point& gradient, int) mutable {
     for (std::size_t i = 0; i < point.size(); ++i) {
-      velocity[i] = given.momentum * velocity[i] + gradient[i] + given.weight_decay * point[i];
-      point[i] -= given.lr * velocity[i];
+      const double slope = gradient[i] + given.weight_decay * point[i];
+      velocity[i] = given.momentum * velocity[i] + slope;
+      point[i] -= given.lr * (given.nesterov ? slope + given.momentum * velocity[i] : velocity[i]);
     }
   };
   expect_trajectory(rule, [&](Var loss) {
     return sgd(loss, {.lr = given.lr,
                       .momentum = given.momentum,
+                      .nesterov = given.nesterov,
                       .weight_decay = given.weight_decay,
                       .step = {.engine = given.engine}});
   });
@@ -42,6 +45,7 @@ INSTANTIATE_TEST_SUITE_P(Options, SgdTrajectory,
                                          SgdCase{.lr = 0.1, .weight_decay = 0.05},
                                          SgdCase{0.05, 0.5, 0.01},
                                          SgdCase{0.05, 0.5, 0, "backprop"},
+                                         SgdCase{0.05, 0.9, 0.01, "", true},
                                          SgdCase{0.05, 0.5, 0, "forward"}));
 
 TEST(Sgd, KeepsTheVelocityInABuffer) {
@@ -62,6 +66,8 @@ TEST(Sgd, RefusesWhatDoesNotFit) {
                            [&] { sgd(x); });
   expect_error<InvalidArgument>("learning rate: lr must be above 0, got 0",
                                 [&] { sgd(loss, {.lr = 0}); });
+  expect_error<InvalidArgument>("sgd: nesterov needs a momentum above 0",
+                                [&] { sgd(loss, {.nesterov = true}); });
   expect_error<InvalidArgument>("sgd: momentum must be within [0, 1), got 1",
                                 [&] { sgd(loss, {.momentum = 1}); });
   expect_error<InvalidArgument>("sgd: weight_decay must not be negative, got -1",

@@ -20,7 +20,10 @@ Vars build_updates(const Case& c, Var loss) {
   const double lr = c.get<double>("lr");
   const double momentum = c.get("momentum", 0.0), weight_decay = c.get("weight_decay", 0.0);
   if (optimiser == "sgd") {
-    return optim::sgd(loss, {.lr = lr, .momentum = momentum, .weight_decay = weight_decay});
+    return optim::sgd(loss, {.lr = lr,
+                             .momentum = momentum,
+                             .nesterov = c.flag("nesterov"),
+                             .weight_decay = weight_decay});
   }
   if (optimiser == "rmsprop") {
     return optim::rmsprop(loss, {.lr = lr, .momentum = momentum, .weight_decay = weight_decay});

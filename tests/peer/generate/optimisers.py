@@ -37,6 +37,10 @@ def add_cases(book):
             options = dict(lr=0.1, momentum=momentum, weight_decay=decay)
             add(book, "sgd", f"momentum {momentum}, decay {decay}",
                 lambda ps, o=options: optim.SGD(ps, **o), **options)
+            if momentum > 0:
+                nesterov = dict(options, nesterov=True)
+                add(book, "sgd", f"nesterov, decay {decay}",
+                    lambda ps, o=nesterov: optim.SGD(ps, **o), **nesterov)
             options = dict(lr=0.05, momentum=momentum, weight_decay=decay)
             add(book, "rmsprop", f"momentum {momentum}, decay {decay}",
                 lambda ps, o=options: optim.RMSprop(ps, **o), **options)
