@@ -17,7 +17,8 @@ run: install-packages  ## install packages, build, and run the built-in main job
 	@$(MAKE) --no-print-directory build
 	build/bin/antichain train spirals
 
-test: install-packages  ## install packages, build, and run every test
+test: install-packages  ## install packages and a data set, build, and run every test
+	@scripts/install_packages data || echo "no data sets from the distribution: their tests are skipped"
 	@$(MAKE) --no-print-directory build
 	$(call test,release)
 	@build/tests/conformance/test_conformance --gtest_brief=1  # prints how many cases it holds

@@ -14,23 +14,35 @@ namespace {
 
 struct Gradients {
   double loss = 0;
-  std::vector<std::string> names;
-  std::vector<std::vector<double>> values;
+  std::vector<std::vector<double>> values;  // by parameter
 };
 
-Gradients gradients_of(Session& session, const ModelContext& context, const Task& task,
-                       const std::string& engine, const data::Batch& batch) {
+// The loss and its gradients, compiled: the states have their first values then.
+struct GradientRun {
+  std::vector<std::string> names;
+  Executable executable;
+
+  Gradients operator()(const data::Batch& batch) const {
+    const Results results = executable(batch);
+    Gradients gradients{.loss = results.item<double>()};
+    for (std::size_t i = 1; i < results.size(); ++i) {
+      gradients.values.push_back(results[i].to_vector<double>());
+    }
+    return gradients;
+  }
+};
+
+GradientRun compile_gradients(Session& session, const ModelContext& context, const Task& task,
+                              const std::string& engine) {
   const Var loss = total_loss(task.model(context));
   const std::vector<Var> weights = parameters(context.graph);
   std::vector<Var> outputs = grad(loss, weights, {.engine = engine, .zero_if_unused = true});
   outputs.insert(outputs.begin(), loss);
-  const Results results = session.compile(outputs)(batch);
-  Gradients gradients{.loss = results.item<double>()};
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    gradients.names.push_back(state_name(weights[i]));
-    gradients.values.push_back(results[i + 1].to_vector<double>());
+  std::vector<std::string> names;
+  for (const Var weight : weights) {
+    names.push_back(state_name(weight));
   }
-  return gradients;
+  return {std::move(names), session.compile(outputs)};
 }
 
 Tensor widened(const Tensor& tensor) {
@@ -63,28 +75,32 @@ GradientCheck check_gradients(const Recipe& recipe, const RecipeContext& context
   const data::Batch batch = run.first_batch();
 
   Graph graph = run.session().graph();
-  const Gradients found = gradients_of(run.session(),
-                                       {.graph = graph,
-                                        .settings = run.context().settings,
-                                        .engine = recipe.engine_for_chain ? engine : ""},
-                                       run.task(), recipe.engine_for_chain ? "" : engine, batch);
+  const GradientRun found_run =
+      compile_gradients(run.session(),
+                        {.graph = graph,
+                         .settings = run.context().settings,
+                         .engine = recipe.engine_for_chain ? engine : ""},
+                        run.task(), recipe.engine_for_chain ? "" : engine);
 
+  // Copied before anything has run: a run counts random numbers and moves statistics.
   Session exact_session({.seed = context.seed, .logger = context.logger});
   for (const auto& [name, value] : run.session().states().all()) {
-    exact_session.states().set(name, widened(value));
+    exact_session.states().set(name, widened(value).clone());
   }
   data::Batch exact_batch;
   for (const auto& [name, value] : batch) {
     exact_batch[name] = widened(value);
   }
   Graph exact_graph = exact_session.graph();
-  const Gradients exact = gradients_of(
+  const GradientRun exact_run = compile_gradients(
       exact_session, {.graph = exact_graph, .settings = run.context().settings, .dtype = f64},
-      run.task(), "", exact_batch);
+      run.task(), "");
+  const Gradients found = found_run(batch), exact = exact_run(exact_batch);
 
   GradientCheck check{.loss = found.loss, .loss_f64 = exact.loss};
-  for (std::size_t i = 0; i < found.names.size(); ++i) {
-    check.parameters.push_back({found.names[i], relative_error(found.values[i], exact.values[i])});
+  for (std::size_t i = 0; i < found_run.names.size(); ++i) {
+    check.parameters.push_back(
+        {found_run.names[i], relative_error(found.values[i], exact.values[i])});
   }
   return check;
 }

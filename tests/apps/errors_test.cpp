@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tests/apps/run_program.h"
+#include "tests/base/temporary_folder.h"
 
 namespace antichain {
 namespace {
@@ -74,8 +75,8 @@ TEST(Errors, ADeviceThatIsNotThereIsTheUsersMistake) {
 }
 
 TEST(Errors, ALossThatRunsAwayIsReported) {
-  const ProgramRun run =
-      run_program("train --set lr=1e20 --out " + testing::TempDir() + "runs_away");
+  const TemporaryFolder folder;
+  const ProgramRun run = run_program("train --set lr=1e20 --out " + (folder / "run").string());
   EXPECT_EQ(run.code, 2);
   EXPECT_THAT(run.err, testing::HasSubstr("antichain: the loss is "));
   EXPECT_THAT(run.err, testing::HasSubstr("a smaller lr may help"));

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/apps/run_program.h"
-#include "tests/train/temporary_folder.h"
+#include "tests/base/temporary_folder.h"
 
 namespace antichain {
 namespace {

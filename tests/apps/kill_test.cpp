@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "tests/apps/run_program.h"
-#include "tests/train/temporary_folder.h"
+#include "tests/base/temporary_folder.h"
 
 namespace antichain {
 namespace {

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "tests/apps/run_program.h"
-#include "tests/train/temporary_folder.h"
+#include "tests/base/temporary_folder.h"
 
 namespace antichain {
 namespace {

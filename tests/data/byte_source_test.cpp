@@ -22,7 +22,7 @@ std::string long_text() {
 }
 
 TEST(ByteSource, ReadsPlainFiles) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   for (const std::string& content : {std::string(), std::string("x"), long_text()}) {
     const auto path = folder.write("plain.gz", content);  // the name says nothing
     EXPECT_EQ(read_all(*open_file(path)), content);
@@ -31,7 +31,7 @@ TEST(ByteSource, ReadsPlainFiles) {
 }
 
 TEST(ByteSource, SaysWhatCannotBeOpened) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const std::string missing = (folder.path() / "missing").string();
   expect_error<DataError>("there is no file " + missing, [&] { open_file(missing); });
   expect_error<DataError>(folder.path().string() + " is not a file",
@@ -72,7 +72,7 @@ INSTANTIATE_TEST_SUITE_P(Packings, PackedFiles, testing::ValuesIn(packings()),
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(PackedFiles);
 
 TEST_P(PackedFiles, AreUnpacked) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   for (const std::string& content : {std::string(), std::string("x"), long_text()}) {
     const auto path = folder.write("file.txt", GetParam().pack(content));
     EXPECT_EQ(read_all(*open_file(path)), content);

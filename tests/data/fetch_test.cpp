@@ -60,14 +60,14 @@ TEST(KnownSets, AreDescribed) {
 }
 
 TEST(KnownSets, AreLocated) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   EXPECT_EQ(locate(find_set("cora"), folder.path()), std::nullopt);
   folder.write("cora/features.txt.gz", "");
   EXPECT_EQ(locate(find_set("cora"), folder.path()), folder.path() / "cora");
 }
 
 TEST(Fetch, SaysWhereToGetWhatItCannot) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   expect_error<NotSupported>(
       "uci_har cannot be fetched; get it from archive.ics.uci.edu, 'Human Activity Recognition "
       "Using Smartphones', the folders train and test, into " +
@@ -109,7 +109,7 @@ class Downloads : public testing::Test {
 
   const WithVariable no_proxy{"no_proxy", "127.0.0.1"};
   const std::string content = std::string(200'000, 'a') + std::string(100'000, 'b') + "end";
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const std::filesystem::path target = folder.path() / "file";
   const std::filesystem::path part = folder.path() / "file.part";
   std::vector<std::int64_t> seen;
@@ -118,7 +118,7 @@ class Downloads : public testing::Test {
 TEST_F(Downloads, WriteTheFile) {
   const HttpServer server([&](const Request& request) { return serve(request); });
   download(wanted(server));
-  EXPECT_EQ(read_file(target), content);
+  EXPECT_EQ(read_text(target), content);
   EXPECT_FALSE(std::filesystem::exists(part));
   EXPECT_FALSE(server.requests().at(0).first);
   ASSERT_FALSE(seen.empty());
@@ -140,7 +140,7 @@ TEST_F(Downloads, GoOnWhereTheyBrokeOff) {
   broken = false;
   EXPECT_EQ(error_of(server), "");
   EXPECT_EQ(server.requests().at(1).first, 120'000U);
-  EXPECT_EQ(read_file(target), content);
+  EXPECT_EQ(read_text(target), content);
 }
 
 TEST_F(Downloads, BeginAgainWhereTheServerKnowsNoRanges) {
@@ -148,7 +148,7 @@ TEST_F(Downloads, BeginAgainWhereTheServerKnowsNoRanges) {
   const HttpServer server([&](const Request&) { return http_answer("200 OK", content); });
   EXPECT_EQ(error_of(server), "");
   EXPECT_EQ(server.requests().at(0).first, 1000U);
-  EXPECT_EQ(read_file(target), content);
+  EXPECT_EQ(read_text(target), content);
 }
 
 TEST_F(Downloads, UseAPartThatIsComplete) {
@@ -156,7 +156,7 @@ TEST_F(Downloads, UseAPartThatIsComplete) {
   const HttpServer server([&](const Request& request) { return serve(request); });
   EXPECT_EQ(error_of(server), "");
   EXPECT_TRUE(server.requests().empty());
-  EXPECT_EQ(read_file(target), content);
+  EXPECT_EQ(read_text(target), content);
 }
 
 TEST_F(Downloads, RefuseOtherBytes) {
@@ -210,7 +210,7 @@ TEST_F(Downloads, SayWhatTheServerAnswers) {
   EXPECT_FALSE(std::filesystem::exists(part));
   folder.write("file.part", "abc");  // worth keeping: another server may have the rest
   EXPECT_EQ(error_of(server), server.url() + "/file: the server answers with status 404");
-  EXPECT_EQ(read_file(part), "abc");
+  EXPECT_EQ(read_text(part), "abc");
 }
 
 TEST_F(Downloads, FollowRedirections) {
@@ -264,7 +264,7 @@ TEST_F(Downloads, FetchARealSet) {
     GTEST_SKIP() << "the set is not here";
   }
   const HttpServer server([&](const Request& request) {
-    return http_answer("200 OK", read_file(real / request.path.substr(1)));
+    return http_answer("200 OK", read_text(real / request.path.substr(1)));
   });
   std::vector<std::string> files;
   const FetchOptions options{.progress =
@@ -278,8 +278,8 @@ TEST_F(Downloads, FetchARealSet) {
   EXPECT_THAT(files,
               testing::ElementsAre("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz",
                                    "t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"));
-  EXPECT_EQ(read_file(folder.path() / "mnist" / "t10k-labels-idx1-ubyte.gz"),
-            read_file(real / "mnist" / "t10k-labels-idx1-ubyte.gz"));
+  EXPECT_EQ(read_text(folder.path() / "mnist" / "t10k-labels-idx1-ubyte.gz"),
+            read_text(real / "mnist" / "t10k-labels-idx1-ubyte.gz"));
   fetch("mnist", folder.path(), options);
   EXPECT_EQ(server.requests().size(), 4U);  // nothing was missing the second time
   folder.write("mnist/t10k-labels-idx1-ubyte.gz", "damaged");
@@ -290,7 +290,7 @@ TEST_F(Downloads, FetchARealSet) {
 #else
 
 TEST(Fetch, SaysThatThisBuildCannot) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const std::string target = (folder.path() / "file").string();
   expect_error<NotSupported>(
       target +

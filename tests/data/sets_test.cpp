@@ -41,7 +41,7 @@ TEST(DataFolder, IsTheGivenOneElseOfTheEnvironmentElseOfTheUser) {
 }
 
 TEST(SetFolder, FindsFilesByNameAndEnding) {
-  const TempFolder folder, system;
+  const TemporaryFolder folder, system;
   const SetFolder set(folder.path(), "toys", {system.path()});
   const auto last = system.write("one.txt.gz", "");
   EXPECT_EQ(set.look_for({"two.txt", "one.txt"}), last);
@@ -61,7 +61,7 @@ TEST(SetFolder, FindsFilesByNameAndEnding) {
 }
 
 TEST(Sets, MnistAndFashionMnist) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   for (const std::string set : {"mnist", "fashion_mnist"}) {
     folder.write(set + "/train-images-idx3-ubyte", idx_file(8, {2, 1, 2}, "\1\2\3\4"));
     folder.write(set + "/train-labels-idx1-ubyte", idx_file(8, {2}, "\7\6"));
@@ -81,7 +81,7 @@ TEST(Sets, MnistAndFashionMnist) {
 }
 
 TEST(Sets, MissingOnesSaySo) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   for (const auto& load : std::initializer_list<std::function<void()>>{
            [&] { mnist(folder.path()); }, [&] { cifar10(folder.path()); },
            [&] { ag_news(folder.path()); }, [&] { uci_har(folder.path()); },
@@ -106,7 +106,7 @@ std::string cifar_file(std::initializer_list<int> classes) {
 }
 
 TEST(Sets, CifarAsAPartAsFilesAndAsTheArchive) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   folder.write("cifar10/train_2k.bin", cifar_file({1, 2}));
   folder.write("cifar10/test_500.bin", cifar_file({3}));
   EXPECT_THAT(labels(cifar10(folder.path()).train), ElementsAre(1, 2));
@@ -131,7 +131,7 @@ TEST(Sets, CifarAsAPartAsFilesAndAsTheArchive) {
 }
 
 TEST(Sets, AgNews) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   folder.write("ag_news/train_part.csv", "1,Wall St.,up\n4,chip,wall up up\n");
   folder.write("ag_news/test.csv", "3,up,new\n");
   const Splits splits = ag_news(folder.path(), {.length = 3});
@@ -144,7 +144,7 @@ TEST(Sets, AgNews) {
 }
 
 TEST(Sets, UciHarAsPublished) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   const std::string axes = "xyz";
   for (const std::string part : {"train", "test"}) {
     int number = 0;
@@ -203,7 +203,7 @@ TEST(Cora, AdjacencyIsNormalised) {
 }
 
 TEST(Cora, ReadsFourFiles) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   folder.write("cora/features.txt", "0 3\n\n1 2 3\n");
   folder.write("cora/labels.txt", "0\n2\n1\n");
   folder.write("cora/split.txt", "test\ntrain\nval\n");
@@ -220,7 +220,7 @@ TEST(Cora, ReadsFourFiles) {
   EXPECT_THAT(graph.adjacency.columns(2), ElementsAre(0, 2));
 
   const auto refused = [&](const char* file, const char* content, const std::string& message) {
-    const std::string before = read_file(folder.path() / "cora" / file);
+    const std::string before = read_text(folder.path() / "cora" / file);
     const auto path = folder.write(std::string("cora/") + file, content);
     expect_error<DataError>(path.string() + message, [&] { cora(folder.path()); });
     folder.write(std::string("cora/") + file, before);
@@ -271,7 +271,7 @@ TEST(Hyperspectral, ScenesAreDividedClassByClass) {
 }
 
 TEST(Hyperspectral, FoldsCoverEveryPixelOnce) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   folder.write("indian_pines/x_695.npy",
                npy_file("<f4", "(5, 1)", bytes_of({0.F, 1.F, 2.F, 3.F, 4.F})));
   folder.write("indian_pines/y_695.npy", npy_file("|u1", "(5,)", "\1\1\1\2\2"));
@@ -291,7 +291,7 @@ TEST(Hyperspectral, FoldsCoverEveryPixelOnce) {
 }
 
 TEST(Sets, ExtremeInBothLayouts) {
-  const TempFolder folder;
+  const TemporaryFolder folder;
   folder.write("xmc/toy_train.txt", "1 5 3\n2 1:1\n");
   folder.write("xmc/toy_test.txt", "1 5 3\n1 1:1\n");
   folder.write("xmc/Amazon-670K/train.txt", "1 135909 670091\n7,670090 1:1 135908:0.25\n");

@@ -1,11 +1,8 @@
 #include "tests/data/test_files.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <array>
-#include <fstream>
-#include <iterator>
 
 #include "antichain/base/error.h"
 #ifdef ANTICHAIN_HAS_ZLIB
@@ -16,29 +13,6 @@
 #endif
 
 namespace antichain::data {
-
-TempFolder::TempFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "antichain_data_XXXXXX").string();
-  ensure(mkdtemp(name.data()) != nullptr, "no temporary folder");
-  path_ = name;
-}
-
-TempFolder::~TempFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
-std::filesystem::path TempFolder::write(const std::string& name, std::string_view content) const {
-  const std::filesystem::path path = path_ / name;
-  std::filesystem::create_directories(path.parent_path());
-  std::ofstream(path, std::ios::binary) << content;
-  return path;
-}
-
-std::string read_file(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 std::string read_all(ByteSource& source) {
   std::string all;

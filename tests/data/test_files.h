@@ -11,27 +11,10 @@
 #include <utility>
 
 #include "antichain/data/byte_source.h"
+#include "tests/base/temporary_folder.h"
 
 namespace antichain::data {
 
-/// A folder that is there as long as the object.
-class TempFolder {
- public:
-  TempFolder();
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-  ~TempFolder();
-
-  const std::filesystem::path& path() const { return path_; }
-  /// Writes a file, with the folders above it, and returns where it is.
-  std::filesystem::path write(const std::string& name, std::string_view content) const;
-
- private:
-  std::filesystem::path path_;
-};
-
-/// Returns the whole of a file.
-std::string read_file(const std::filesystem::path& path);
 /// Returns everything that a source gives.
 std::string read_all(ByteSource& source);
 /// Opens text in memory; it is called "file" and must outlive the source.

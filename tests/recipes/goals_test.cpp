@@ -37,6 +37,11 @@ TEST(SpiralsByForwardMode, ReachTheAccuracyToo) {
   EXPECT_GE(test_accuracy("spirals", 0, "forward"), 0.97);
 }
 
+TEST(Cora, ReachesItsGoal) {
+  skip_without_data("cora-gcn");
+  EXPECT_GE(mean_test_accuracy("cora-gcn", 20), 0.815);
+}
+
 TEST(Peaks, ReachTheirGoal) { EXPECT_GE(mean_test_accuracy("peaks-odenet", 3), 0.98); }
 
 }  // namespace

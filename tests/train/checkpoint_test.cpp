@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "tests/tensor/expect_error.h"
-#include "tests/train/temporary_folder.h"
+#include "tests/base/temporary_folder.h"
 
 namespace antichain {
 namespace {

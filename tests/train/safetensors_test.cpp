@@ -6,7 +6,7 @@
 
 #include "antichain/base/philox.h"
 #include "tests/tensor/expect_error.h"
-#include "tests/train/temporary_folder.h"
+#include "tests/base/temporary_folder.h"
 
 namespace antichain {
 namespace {

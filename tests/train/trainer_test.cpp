@@ -13,7 +13,7 @@
 #include "antichain/ops/state_ops.h"
 #include "antichain/session/session.h"
 #include "tests/tensor/expect_error.h"
-#include "tests/train/temporary_folder.h"
+#include "tests/base/temporary_folder.h"
 
 namespace antichain {
 namespace {

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 namespace antichain {
 
@@ -22,6 +23,13 @@ class TemporaryFolder {
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
+  /// Writes a file, with the folders above it, and returns where it is.
+  std::filesystem::path write(const std::string& name, std::string_view content) const {
+    std::filesystem::path path = path_ / name;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary) << content;
+    return path;
+  }
   std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
 
  private:
