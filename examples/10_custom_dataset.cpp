@@ -63,8 +63,7 @@ ac::TrainResult train(const ac::TrainOptions& options) {
 }  // namespace
 
 int main() {
-  std::string folder = (std::filesystem::temp_directory_path() / "stripes-XXXXXX").string();
-  ac::require<ac::DataError>(::mkdtemp(folder.data()) != nullptr, "cannot make {}", folder);
+  const auto folder = std::filesystem::temp_directory_path() / fmt::format("stripes-{}", getpid());
   int steps = 0;  // `stop` is asked after every step
   const auto first = train({.epochs = 5, .folder = folder, .stop = [&] { return ++steps == 70; }});
   const auto rest = train({.epochs = 5, .folder = folder, .resume = true});
