@@ -13,8 +13,8 @@ test = ctest --preset $(1) -j $(JOBS) $(2)
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
-run: install-packages  ## install packages, build, and run the built-in main job
-	@$(MAKE) --no-print-directory build
+run: install-packages  ## install packages, build the program, and run the built-in main job
+	$(call build,release,--target antichain)
 	build/bin/antichain train spirals
 
 test: install-packages  ## install packages and a data set, build, and run every test

@@ -1,4 +1,5 @@
-// Antichain for users: one include for sessions, graphs, operators, derivatives, layers and data.
+// Antichain for users: one include for sessions, graphs, operators, derivatives, layers, data and
+// training.
 //
 // Begin with antichain::Session, whose graph() makes a graph and whose compile() makes it run.
 // This header names every header that it reaches, and those are the public interface. What else is
@@ -20,6 +21,7 @@
 #include "antichain/nn/embedding.h"
 #include "antichain/nn/graph_layers.h"
 #include "antichain/nn/initialisers.h"
+#include "antichain/nn/layer.h"
 #include "antichain/nn/layers.h"
 #include "antichain/nn/linear.h"
 #include "antichain/nn/losses.h"
@@ -85,6 +87,16 @@
 #include "antichain/data/text_lines.h"
 #include "antichain/data/uci_har.h"
 #include "antichain/data/vocabulary.h"
+
+// Training. The part of the library behind these is there when it was built with nlohmann_json.
+#include "antichain/train/chart.h"
+#include "antichain/train/checkpoint.h"
+#include "antichain/train/event_file.h"
+#include "antichain/train/history.h"
+#include "antichain/train/progress_bar.h"
+#include "antichain/train/report.h"
+#include "antichain/train/safetensors.h"
+#include "antichain/train/trainer.h"
 
 // Values.
 #include "antichain/tensor/buffer.h"

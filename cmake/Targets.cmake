@@ -67,16 +67,16 @@ function(antichain_program name)
   antichain_link(${name} PRIVATE ${arg_DEPENDS})
 endfunction()
 
-# antichain_example(<name> SOURCE <file> [DEPENDS <module>...] [ARGS <argument>...])
-# Makes an example; running it is the test `example/<name>`. Linked with session, nn and data anyway.
+# antichain_example(<name> SOURCE <file>)
+# Makes an example, linked as a user's program is; running it is the test `example/<name>`.
 function(antichain_example name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SOURCE" "DEPENDS;ARGS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SOURCE" "")
   antichain_check_arguments(antichain_example SOURCE)
   set(target example_${name})
   add_executable(${target} ${arg_SOURCE})
   antichain_set_warnings(${target})
-  antichain_link(${target} PRIVATE session nn data ${arg_DEPENDS})
-  add_test(NAME example/${name} COMMAND ${target} ${arg_ARGS})
+  antichain_link(${target} PRIVATE antichain)
+  add_test(NAME example/${name} COMMAND ${target})
   set_tests_properties(example/${name} PROPERTIES LABELS example TIMEOUT 120)
 endfunction()
 

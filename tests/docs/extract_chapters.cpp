@@ -3,7 +3,8 @@
 //   extract_chapters <tutorial.md> <folder> <number of chapters>
 //
 // A chapter begins with a line "## ". Its ```cpp blocks are the body of main() in chapter_<n>.cpp,
-// behind the blocks that precede the first chapter; its ```text blocks are chapter_<n>.txt.
+// behind the blocks that precede the first chapter; there, its ```sh blocks become calls of the
+// shell. Its ```text blocks are chapter_<n>.txt.
 #include <fstream>
 #include <iostream>
 #include <stdexcept>
@@ -20,23 +21,31 @@ struct Chapter {
 std::vector<Chapter> read_chapters(std::istream& tutorial, const std::string& name) {
   std::vector<Chapter> chapters(1);
   std::string* block = nullptr;  // where lines go; null outside of blocks
+  std::string ending;            // of this block
   std::string line;
   for (int number = 1; std::getline(tutorial, line); ++number) {
     if (block != nullptr) {
       if (line == "```") {
+        *block += ending;
         block = nullptr;
       } else {
         *block += line + "\n";
       }
     } else if (line == "```cpp") {
       block = &chapters.back().code;
+      ending.clear();
       // Compilers, and messages of the library, name the line of the tutorial.
       *block += "#line " + std::to_string(number + 1) + " \"" + name + "\"\n";
+    } else if (line == "```sh") {
+      block = &chapters.back().code;
+      *block += "std::fflush(stdout);\nif (std::system(R\"sh(set -e\n";
+      ending = ")sh\") != 0) { return 1; }\n";
     } else if (line == "```text") {
       block = &chapters.back().output;
+      ending.clear();
     } else if (line.starts_with("```")) {
       throw std::runtime_error("line " + std::to_string(number) +
-                               ": a block must be ```cpp or ```text, so that it is tested");
+                               ": a block must be ```cpp, ```sh or ```text, so that it is tested");
     } else if (line.starts_with("## ")) {
       chapters.emplace_back();
     }
@@ -68,7 +77,8 @@ void extract(const std::string& path, const std::string& folder, std::size_t wan
   }
   for (std::size_t i = 1; i < chapters.size(); ++i) {
     const std::string base = folder + "/chapter_" + std::to_string(i);
-    write(base + ".cpp", chapters[0].code + "int main() {\n" + chapters[i].code + "}\n");
+    write(base + ".cpp", "#include <cstdio>\n#include <cstdlib>\n" + chapters[0].code +
+                             "int main() {\n" + chapters[i].code + "}\n");
     write(base + ".txt", chapters[i].output);
   }
 }

@@ -58,14 +58,21 @@ function(configure source build)
   return(PROPAGATE result messages)
 endfunction()
 
-configure("${SOURCE_DIR}/examples/cmake_project" "${SCRATCH_DIR}/build"
-  COMMAND_ERROR_IS_FATAL ANY)
-run("${CMAKE_COMMAND}" --build "${SCRATCH_DIR}/build" --config "${CONFIG}")
-# Generators for several configurations put the program into a folder per configuration.
-find_program(slope slope PATHS "${SCRATCH_DIR}/build" "${SCRATCH_DIR}/build/${CONFIG}"
-  NO_DEFAULT_PATH REQUIRED)
-run("${slope}")
+# build_and_run(<source folder> <program> <more arguments of the configuration>)
+function(build_and_run source program)
+  set(build "${SCRATCH_DIR}/${program}")
+  configure("${source}" "${build}" ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
+  run("${CMAKE_COMMAND}" --build "${build}" --config "${CONFIG}")
+  # Generators for several configurations put the program into a folder per configuration.
+  find_program(${program} ${program} PATHS "${build}" "${build}/${CONFIG}" NO_DEFAULT_PATH REQUIRED)
+  run("${${program}}")
+endfunction()
 
+build_and_run("${SOURCE_DIR}/examples/cmake_project" slope)
+if(TRAINING)
+  build_and_run("${CMAKE_CURRENT_LIST_DIR}/projects/training" training
+    "-DEXAMPLE=${SOURCE_DIR}/examples/10_custom_dataset.cpp")
+endif()
 if(PROGRAM)
   run("${prefix}/bin/${PROGRAM}" engines)
 endif()
