@@ -15,6 +15,7 @@ namespace antichain {
 namespace {
 
 constexpr std::int64_t kSide = 28, kClasses = 10;
+constexpr std::int64_t kHidden = 128;  // units behind the convolutions
 constexpr OptionKind kInteger = OptionKind::integer, kNumber = OptionKind::number;
 
 RecipeOption dropout_option(const std::string& fallback) {
@@ -57,9 +58,10 @@ Objective build_cnn(const ModelContext& context) {
     }
     x = max_pool(x, {.window = {2, 2}});
   }
-  x = conv_unit(context, x, 4 * channels, "conv_3");
-  x = nn::dropout(nn::global_avg_pool(x), dropout);
-  return classify(context, nn::linear(x, kClasses, {.name = "out"}));
+  constexpr std::int64_t kPooled = kSide / 4;
+  x = nn::dropout(reshape(x, {x.dim(0), 2 * channels * kPooled * kPooled}), dropout);
+  x = relu(nn::linear(x, kHidden, {.name = "hidden", .weight = nn::he_normal}));
+  return classify(context, nn::linear(nn::dropout(x, dropout), kClasses, {.name = "out"}));
 }
 
 using Load = data::Splits (*)(const std::filesystem::path& folder, const data::Normalisation&);
@@ -95,8 +97,8 @@ Recipe cnn_recipe(const std::string& name, const std::string& what, Load load, b
           .summary = "a small convolutional network on " + what,
           .options = with_training_options(
               {{"channels", kInteger, "32",
-                "of the first convolutions; later ones have 2 and 4 "
-                "times as many",
+                "of the first two convolutions; the other two have twice "
+                "as many",
                 1, 1024},
                {"shift", kInteger, "2", "pixels by which training images move at random", 0, 14},
                dropout_option("0.3")},

@@ -45,7 +45,9 @@ RecipeRun::RecipeRun(const Recipe& recipe, RecipeContext context)
     : recipe_(recipe),
       context_(settled(recipe, std::move(context))),
       session_({.device = context_.device, .seed = context_.seed, .logger = context_.logger}),
-      task_(prepared(recipe_, context_, session_)) {}
+      task_(prepared(recipe_, context_, session_)),
+      train_graph_(session_.graph()),
+      evaluation_graph_(session_.graph()) {}
 
 ModelContext RecipeRun::model_context(Graph& graph, bool training) const {
   return {.graph = graph,
@@ -74,8 +76,7 @@ data::Batch RecipeRun::first_batch() const {
 
 const Executable& RecipeRun::step() {
   if (!step_) {
-    train_graph_ = std::unique_ptr<Graph>(new Graph(session_.graph()));
-    const Var loss = total_loss(task_.model(model_context(*train_graph_, true)));
+    const Var loss = total_loss(task_.model(model_context(train_graph_, true)));
     const std::vector<Var> updates = build_updates(
         loss, context_.settings,
         {.steps_per_epoch = batches()->batches_per_epoch(),
@@ -87,13 +88,12 @@ const Executable& RecipeRun::step() {
 
 Graph& RecipeRun::graph() {
   step();
-  return *train_graph_;
+  return train_graph_;
 }
 
 const Executable& RecipeRun::evaluation() {
   if (!evaluation_) {
-    evaluation_graph_ = std::unique_ptr<Graph>(new Graph(session_.graph()));
-    const Objective objective = task_.model(model_context(*evaluation_graph_, false));
+    const Objective objective = task_.model(model_context(evaluation_graph_, false));
     std::vector<Var> outputs = {objective.losses};
     if (objective.hits.valid()) {
       outputs.push_back(objective.hits);

@@ -60,7 +60,7 @@ class RecipeRun {
   RecipeContext context_;
   Session session_;
   Task task_;
-  std::unique_ptr<Graph> train_graph_, evaluation_graph_;
+  Graph train_graph_, evaluation_graph_;
   std::optional<Executable> step_, evaluation_;
 };
 
