@@ -54,8 +54,7 @@ TrainingStep mlp(std::int64_t batch, const std::vector<std::int64_t>& widths,
                    {{"x", numbers(f32, {batch, kInputs})}, {"label", labels(batch)}});
 }
 
-TrainingStep gru(std::int64_t steps, std::int64_t batch, std::int64_t inputs,
-                 std::int64_t hidden) {
+TrainingStep gru(std::int64_t steps, std::int64_t batch, std::int64_t inputs, std::int64_t hidden) {
   const auto build = [&](Graph& graph) {
     const Var xs = graph.input("xs", f32, {steps, batch, inputs});
     return classification_loss(nn::linear(index(nn::gru(xs, hidden).last, 0, 0), kClasses));
@@ -143,11 +142,22 @@ TrainingStep gcn(const GraphSizes& sizes, std::int64_t hidden) {
 
 std::vector<StepCase> training_steps() {
   return {
-      {"mlp 784-512-512-10 B=128 sgd", [] { return mlp(128, {512, 512, 10}, kSgd); }},
-      {"mlp 784-1024-1024-10 B=128 adam", [] { return mlp(128, {1024, 1024, 10}, kAdam); }},
-      {"mlp 784-1024-1024-10 B=8192 adam", [] { return mlp(8192, {1024, 1024, 10}, kAdam); }},
+      {"mlp 784-512-512-10 B=128 sgd",
+       [] {
+         return mlp(128, {512, 512, 10}, kSgd);
+       }},
+      {"mlp 784-1024-1024-10 B=128 adam",
+       [] {
+         return mlp(128, {1024, 1024, 10}, kAdam);
+       }},
+      {"mlp 784-1024-1024-10 B=8192 adam",
+       [] {
+         return mlp(8192, {1024, 1024, 10}, kAdam);
+       }},
       {"mlp 784-1024-1024-10 B=8192 adam bf16",
-       [] { return mlp(8192, {1024, 1024, 10}, kAdam, bf16); }},
+       [] {
+         return mlp(8192, {1024, 1024, 10}, kAdam, bf16);
+       }},
       {"gru T=128 B=64 inputs=9 h=64", [] { return gru(128, 64, 9, 64); }},
       {"gru T=128 B=64 inputs=512 h=512", [] { return gru(128, 64, 512, 512); }},
       {"gcn nodes=2708 inputs=1433 h=16 adam", [] { return gcn(kCora, 16); }},

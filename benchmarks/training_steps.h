@@ -1,4 +1,5 @@
-// The training steps that are timed against PyTorch, as benchmarks/peers/pytorch_steps.py does them.
+// The training steps that are timed against PyTorch, as benchmarks/peers/pytorch_steps.py does
+// them.
 #pragma once
 
 #include <functional>
