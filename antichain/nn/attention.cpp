@@ -16,7 +16,7 @@ namespace antichain::nn {
 namespace {
 
 // Far below every score, and still a number: a row of nothing else does not become NaN.
-constexpr double kUnseen = -1e30;
+double unseen(DType dtype) { return dtype == DType::f16 ? -6e4 : -1e30; }
 
 std::int64_t require_sequence(std::string_view kind, std::string_view what, Var x) {
   require<ShapeError>(x.rank() == 3 && x.dim(2).is_constant() && x.dim(2).constant() > 0,
@@ -36,11 +36,11 @@ Var masked(Var scores, const AttentionOptions& options) {
   if (options.causal) {
     const Var query = iota(graph, DType::i64, scores.dim(2));
     const Var key = iota(graph, DType::i64, scores.dim(3));
-    scores = select(less_equal(key, expand_dims(query, 1)), scores, kUnseen);
+    scores = select(less_equal(key, expand_dims(query, 1)), scores, unseen(scores.dtype()));
   }
   if (options.mask.valid()) {
     const Var keys = reshape(options.mask, {options.mask.dim(0), 1, 1, options.mask.dim(1)});
-    scores = select(keys, scores, kUnseen);
+    scores = select(keys, scores, unseen(scores.dtype()));
   }
   return scores;
 }
@@ -65,8 +65,9 @@ Var multi_head_attention(Var x, const AttentionOptions& options) {
   const Var value = project(memory, "value");
   const std::int64_t head_width = width / options.heads;
   const double scale = 1 / std::sqrt(static_cast<double>(head_width));
-  const Var scores = widened(matmul(query * scale, key, {.transpose_b = true}));
-  const Var attention = dropout(layer.used(softmax(masked(scores, options))),
+  // Softmax computes 16-bit scores in f32 and rounds once.
+  const Var scores = matmul(query * scale, key, {.transpose_b = true});
+  const Var attention = dropout(softmax(masked(scores, options)),
                                 {.rate = options.dropout, .training = options.training});
   const Var joined = reshape(swap_axes(matmul(attention, value), 1, 2), x.shape());
   return linear(joined, width, {.name = "out", .weight = options.weight});

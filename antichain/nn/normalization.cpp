@@ -53,15 +53,13 @@ Var batch_norm(Var x, const BatchNormOptions& options) {
   const Var running_mean = layer.buffer("running_mean", channels, 0);
   const Var running_var = layer.buffer("running_var", channels, 1);
   if (!options.training) {
-    return as_type(
-        batch_norm_inference(widened(x), scale, bias, running_mean, running_var, options.epsilon),
-        x.dtype());
+    return batch_norm_inference(x, scale, bias, running_mean, running_var, options.epsilon);
   }
-  const BatchNorm norm = antichain::batch_norm(widened(x), scale, bias, options.epsilon);
+  const BatchNorm norm = antichain::batch_norm(x, scale, bias, options.epsilon);
   const Var count = cast(dim_value(graph, numel(x.shape()) / x.dim(1)), scale.dtype());
   const Var unbiased = norm.variance * (count / maximum(count - 1, 1));
-  return after(as_type(norm.output, x.dtype()), {moved(running_mean, norm.mean, options.momentum),
-                                                 moved(running_var, unbiased, options.momentum)});
+  return after(norm.output, {moved(running_mean, norm.mean, options.momentum),
+                             moved(running_var, unbiased, options.momentum)});
 }
 
 Var layer_norm(Var x, const LayerNormOptions& options) {

@@ -12,6 +12,7 @@
 #include "antichain/ops/indexing.h"
 #include "antichain/ops/matmul.h"
 #include "antichain/ops/normalization.h"
+#include "antichain/ops/normalization_gradients.h"
 #include "antichain/ops/pooling.h"
 #include "antichain/ops/random.h"
 #include "antichain/ops/reduce.h"
@@ -29,6 +30,7 @@ const std::vector<OpFamily>& op_families() {
       {"Creation and sizes", creation_family()},
       {"Element-wise, one value", elementwise_unary_family()},
       {"Element-wise, two values", elementwise_binary_family()},
+      {"Element-wise, gradients", elementwise_gradient_family()},
       {"Element-wise, others", elementwise_other_family()},
       {"Reductions", reduce_family()},
       {"Along an axis", along_axis_family()},
@@ -36,6 +38,7 @@ const std::vector<OpFamily>& op_families() {
       {"Convolution", convolution_family()},
       {"Pooling", pooling_family()},
       {"Normalisation and losses", normalization_family()},
+      {"Normalisation, gradients", normalization_gradient_family()},
       {"Shapes", shape_family()},
       {"Cutting and joining", slicing_family()},
       {"Indexing", indexing_family()},

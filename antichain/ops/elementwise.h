@@ -70,6 +70,12 @@ Var logical_xor(const Operand& a, const Operand& b);
 Var logical_not(const Operand& x);
 Var is_finite(const Operand& x);
 
+// Gradients of activations: what comes back times the slope, at the result y or the argument x.
+Var relu_gradient(const Operand& grad, const Operand& y);
+Var tanh_gradient(const Operand& grad, const Operand& y);
+Var sigmoid_gradient(const Operand& grad, const Operand& y);
+Var gelu_gradient(const Operand& grad, const Operand& x);
+
 /// Takes elements of `yes` where `condition` holds, of `no` elsewhere.
 Var select(const Operand& condition, const Operand& yes, const Operand& no);
 /// Converts to another element type: floats to integers by truncation, saturating, NaN to 0.
@@ -83,6 +89,7 @@ const OpDef& clip_def();
 
 std::vector<const OpDef*> elementwise_unary_family();
 std::vector<const OpDef*> elementwise_binary_family();
+std::vector<const OpDef*> elementwise_gradient_family();
 std::vector<const OpDef*> elementwise_other_family();
 
 }  // namespace antichain

@@ -347,4 +347,34 @@ struct Silu {
   }
 };
 
+// Slopes times what comes back: the argument is x, or y where the slope is a function of y.
+struct ReluGradient {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T grad, T y) const {
+    return choose(y > T(0), grad, T(0));
+  }
+};
+struct TanhGradient {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T grad, T y) const {
+    return grad * (T(1) - y * y);
+  }
+};
+struct SigmoidGradient {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T grad, T y) const {
+    return grad * (y * (T(1) - y));
+  }
+};
+struct GeluGradient {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T grad, T x) const {
+    using std::erf, std::exp;
+    constexpr double kSqrtHalf = 0.70710678118654752440;
+    constexpr double kInvSqrtTwoPi = 0.39894228040143267794;
+    const T density = T(kInvSqrtTwoPi) * exp(T(-0.5) * x * x);
+    return grad * (T(0.5) * (T(1) + erf(x * T(kSqrtHalf))) + x * density);
+  }
+};
+
 }  // namespace antichain::functors

@@ -141,6 +141,15 @@ OpDef make_def(const ElementwiseRow& row, int arity,
       return std::vector<Var>{total};
     };
   }
+  if (row.pullback) {
+    def.vjp = [pullback = row.pullback](VjpContext& context) {
+      return std::vector<Var>{pullback(context.grad(), context.input(0), context.output())};
+    };
+    def.jvp = [pullback = row.pullback](JvpContext& context) {
+      return std::vector<Var>{
+          pullback(context.tangent(0), context.op().input(0), context.output())};
+    };
+  }
   def.samples = [self = row.self, arity, low = row.low, high = row.high] {
     return samples(self(), arity, low, high);
   };

@@ -15,6 +15,9 @@ namespace antichain {
 /// Returns the partial derivative of the output with respect to each input, element by element.
 using Partials = std::vector<Var> (*)(std::span<const Var> x, Var y);
 
+/// Returns grad times the slope of the output with respect to the only input, as one op.
+using Pullback = Var (*)(Var grad, Var x, Var y);
+
 struct ElementwiseRow {
   std::string name;
   std::string doc;
@@ -23,6 +26,7 @@ struct ElementwiseRow {
   bool predicate = false;  // the result is bool
   double low = -2, high = 2;
   Partials partials = nullptr;
+  Pullback pullback = nullptr;  // instead of partials, for an op of one value
   std::string no_gradient = {};
   std::vector<Rewrite> rewrites = {};
   std::function<std::vector<Var>(Op)> decompose = nullptr;

@@ -13,7 +13,6 @@ using Xs = std::span<const Var>;
 using Vars = std::vector<Var>;
 
 constexpr double kTwoOverSqrtPi = 1.12837916709551257390;
-constexpr double kInvSqrtTwoPi = 0.39894228040143267794;
 
 Var zero_like(Var x) { return scalar(x.graph(), x.dtype(), 0); }
 
@@ -203,20 +202,20 @@ const OpDef& erf_def() {
 }
 
 const OpDef& tanh_def() {
-  static const OpDef def =
-      unary_op<functors::Tanh>({.name = "tanh",
-                                .doc = "Hyperbolic tangent.",
-                                .self = tanh_def,
-                                .partials = [](Xs, Var y) -> Vars { return {1 - square(y)}; }});
+  static const OpDef def = unary_op<functors::Tanh>(
+      {.name = "tanh",
+       .doc = "Hyperbolic tangent.",
+       .self = tanh_def,
+       .pullback = [](Var grad, Var, Var y) { return tanh_gradient(grad, y); }});
   return def;
 }
 
 const OpDef& sigmoid_def() {
-  static const OpDef def =
-      unary_op<functors::Sigmoid>({.name = "sigmoid",
-                                   .doc = "1 / (1 + exp(-x)).",
-                                   .self = sigmoid_def,
-                                   .partials = [](Xs, Var y) -> Vars { return {y * (1 - y)}; }});
+  static const OpDef def = unary_op<functors::Sigmoid>(
+      {.name = "sigmoid",
+       .doc = "1 / (1 + exp(-x)).",
+       .self = sigmoid_def,
+       .pullback = [](Var grad, Var, Var y) { return sigmoid_gradient(grad, y); }});
   return def;
 }
 
@@ -235,25 +234,21 @@ const OpDef& relu_def() {
        .doc = "max(x, 0); its slope at 0 is 0.",
        .self = relu_def,
        .dtypes = kNumbers,
-       .partials = [](Xs x, Var) -> Vars { return {cast(greater(x[0], 0), x[0].dtype())}; },
+       .pullback = [](Var grad, Var, Var y) { return relu_gradient(grad, y); },
        .rewrites = {on_itself(relu_def, "relu(relu(x)) -> relu(x)", false)}});
   return def;
 }
 
 const OpDef& gelu_def() {
-  static const OpDef def =
-      unary_op<functors::Gelu>({.name = "gelu",
-                                .doc = "x * Phi(x), Phi the normal distribution function.",
-                                .self = gelu_def,
-                                .partials = [](Xs xs, Var) -> Vars {
-                                  const Var x = xs[0];
-                                  const Var phi = kInvSqrtTwoPi * exp(-0.5 * square(x));
-                                  return {0.5 * (1 + erf(std::sqrt(0.5) * x)) + x * phi};
-                                },
-                                .decompose = [](Op op) -> Vars {
-                                  const Var x = op.input(0);
-                                  return {0.5 * x * (1 + erf(std::sqrt(0.5) * x))};
-                                }});
+  static const OpDef def = unary_op<functors::Gelu>(
+      {.name = "gelu",
+       .doc = "x * Phi(x), Phi the normal distribution function.",
+       .self = gelu_def,
+       .pullback = [](Var grad, Var x, Var) { return gelu_gradient(grad, x); },
+       .decompose = [](Op op) -> Vars {
+         const Var x = op.input(0);
+         return {0.5 * x * (1 + erf(std::sqrt(0.5) * x))};
+       }});
   return def;
 }
 

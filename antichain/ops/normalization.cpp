@@ -5,6 +5,8 @@
 #include "antichain/ops/creation.h"
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/indexing.h"
+#include "antichain/ops/normalization_gradients.h"
+#include "antichain/ops/per_channel.h"
 #include "antichain/ops/reduce.h"
 #include "antichain/ops/reference/compute.h"
 #include "antichain/ops/shape_ops.h"
@@ -73,9 +75,13 @@ const OpDef& softmax_def() {
       .infer = infer_softmax,
       .vjp =
           [](VjpContext& context) {
-            const Var y = context.output(), scaled = context.grad() * y;
-            return Vars{scaled -
-                        y * sum(scaled, {context.attrs().get<std::int64_t>("axis")}, true)};
+            const Var y = context.output();
+            const std::int64_t axis = context.attrs().get<std::int64_t>("axis");
+            if (axis == -1 || axis == y.rank() - 1) {
+              return Vars{softmax_gradient(context.grad(), y)};
+            }
+            const Var scaled = context.grad() * y;
+            return Vars{scaled - y * sum(scaled, {axis}, true)};
           },
       .decompose =
           [](Op op) {
@@ -265,38 +271,32 @@ const OpDef& layer_norm_def() {
   return def;
 }
 
-void require_channels(InferContext& context) {
-  context.require_dtype(0, kFloats);
-  context.require_same_dtype();
-  context.require_min_rank(0, 2);
-  for (int i = 1; i < context.num_inputs(); ++i) {
-    context.require_rank(i, 1);
-    context.unify(context.shape(0)[1], context.shape(i)[0], "channels");
-  }
-}
-
-// A value per channel in a shape that broadcasts against x.
-Var per_channel(Var value, Var x) {
-  Dims shape(static_cast<std::size_t>(x.rank()), Dim(1));
-  shape[1] = x.dim(1);
-  return reshape(value, shape);
-}
-
-Ints all_but_channels(Var x) {
-  Ints axes = {0};
-  for (int axis = 2; axis < x.rank(); ++axis) {
-    axes.push_back(axis);
-  }
-  return axes;
-}
-
 Vars decompose_batch_norm(Op op) {
-  const Var x = op.input(0);
+  const Var x = as_dtype(op.input(0), op.input(1).dtype());
   const Ints axes = all_but_channels(x);
   const Var mean_value = mean(x, axes), variance_value = variance(x, axes);
-  return {batch_norm_inference(x, op.input(1), op.input(2), mean_value, variance_value,
+  return {batch_norm_inference(op.input(0), op.input(1), op.input(2), mean_value, variance_value,
                                op.attrs().get<double>("epsilon")),
           mean_value, variance_value};
+}
+
+Vars batch_norm_vjp(VjpContext& context) {
+  const Var x = context.input(0), scale = context.input(1);
+  const Var mean_value = context.output(1), variance_value = context.output(2);
+  const BatchNormGradient grads =
+      batch_norm_gradient(context.grad(0), x, scale, mean_value, variance_value,
+                          context.attrs().get<double>("epsilon"));
+  Var x_grad = grads.x;
+  const Var count = cast(dim_value(x.graph(), numel(x.shape()) / x.dim(1)), scale.dtype());
+  const auto add = [&](Var grad) { x_grad = x_grad + as_dtype(grad, x.dtype()); };
+  if (context.has_grad(1)) {
+    add(per_channel(context.grad(1) / count, x));
+  }
+  if (context.has_grad(2)) {
+    const Var centred = as_dtype(x, scale.dtype()) - per_channel(mean_value, x);
+    add(centred * per_channel(2 * context.grad(2) / count, x));
+  }
+  return {x_grad, grads.scale, grads.bias};
 }
 
 void batch_norm_reference(KernelContext& context) {
@@ -334,12 +334,12 @@ const OpDef& batch_norm_def() {
       .infer =
           [](InferContext& context) {
             context.require_inputs(3);
-            require_channels(context);
+            const DType dtype = require_channels(context, 0);
             const Dims channels = {context.shape(0)[1]};
-            return std::vector<VarType>{{context.dtype(0), context.shape(0)},
-                                        {context.dtype(0), channels},
-                                        {context.dtype(0), channels}};
+            return std::vector<VarType>{
+                {context.dtype(0), context.shape(0)}, {dtype, channels}, {dtype, channels}};
           },
+      .vjp = batch_norm_vjp,
       .decompose = decompose_batch_norm,
       .reference = batch_norm_reference,
       .samples =
@@ -363,15 +363,16 @@ const OpDef& batch_norm_inference_def() {
       .infer =
           [](InferContext& context) {
             context.require_inputs(5);
-            require_channels(context);
+            require_channels(context, 0);
             return std::vector<VarType>{{context.dtype(0), context.shape(0)}};
           },
       .decompose =
           [](Op op) {
-            const Var x = op.input(0);
+            const Var x = as_dtype(op.input(0), op.input(1).dtype());
             const Var scale = op.input(1) * rsqrt(op.input(4) + op.attrs().get<double>("epsilon"));
-            return Vars{(x - per_channel(op.input(3), x)) * per_channel(scale, x) +
-                        per_channel(op.input(2), x)};
+            const Var y = (x - per_channel(op.input(3), x)) * per_channel(scale, x) +
+                          per_channel(op.input(2), x);
+            return Vars{as_dtype(y, op.input(0).dtype())};
           },
       .reference =
           [](KernelContext& context) {

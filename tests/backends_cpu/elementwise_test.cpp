@@ -15,8 +15,8 @@ namespace {
 
 std::vector<const OpDef*> all_elementwise() {
   std::vector<const OpDef*> all;
-  for (const auto& family :
-       {elementwise_unary_family(), elementwise_binary_family(), elementwise_other_family()}) {
+  for (const auto& family : {elementwise_unary_family(), elementwise_binary_family(),
+                             elementwise_gradient_family(), elementwise_other_family()}) {
     all.insert(all.end(), family.begin(), family.end());
   }
   return all;

@@ -4,6 +4,7 @@
 
 #include "antichain/ops/catalogue.h"
 #include "antichain/ops/normalization.h"
+#include "antichain/ops/normalization_gradients.h"
 #include "tests/backends_cpu/draw.h"
 #include "tests/backends_cpu/kernel_trial.h"
 
@@ -83,6 +84,29 @@ TEST_F(Rowwise, BatchNorm) {
            draw_.values(x.dtype(), channels, 0.5, 2)},
           [](auto in) {
             return std::vector<Var>{batch_norm_inference(in[0], in[1], in[2], in[3], in[4])};
+          });
+  }
+}
+
+TEST_F(Rowwise, SoftmaxGradient) {
+  for (int round = 0; round < kRounds; ++round) {
+    const Tensor y = draw_.values(dtype(), shape(1, 4), 0, 1);
+    check("softmax_gradient", {draw_.values(y.dtype(), y.shape()), y},
+          [](auto in) { return std::vector<Var>{softmax_gradient(in[0], in[1])}; });
+  }
+}
+
+TEST_F(Rowwise, BatchNormGradient) {
+  for (int round = 0; round < kRounds; ++round) {
+    const Tensor x = draw_.values(dtype(), shape(2, 4), -1, 3);
+    const Shape channels = {x.shape()[1]};
+    check("batch_norm_gradient",
+          {draw_.values(x.dtype(), x.shape()), x, draw_.values(x.dtype(), channels),
+           draw_.values(x.dtype(), channels), draw_.values(x.dtype(), channels, 0.5, 2)},
+          [](auto in) {
+            const BatchNormGradient result =
+                batch_norm_gradient(in[0], in[1], in[2], in[3], in[4], 1e-5);
+            return std::vector<Var>{result.x, result.scale, result.bias};
           });
   }
 }

@@ -57,15 +57,17 @@ TEST(Attention, DoesNotSeeWhatIsMasked) {
 }
 
 TEST(Attention, WithoutAnyKeyIsTheMeanOfTheValues) {
-  Session session;
-  Graph graph = session.graph();
-  const Var x = graph.input("x", f32, {1, 2, 2}), mask = graph.input("mask", boolean, {1, 2});
-  const Executable run = session.compile({multi_head_attention(x, {.mask = mask})});
-  const Tensor value = random_values({1, 2, 2}, 1).cast(f32);
-  const std::vector<float> y =
-      run({{"x", value}, {"mask", flags({1, 2}, {0, 0})}})[0].to_vector<float>();
-  EXPECT_FLOAT_EQ(y[0], y[2]);
-  EXPECT_FLOAT_EQ(y[1], y[3]);
+  for (const DType dtype : {f32, f64, bf16, f16}) {
+    Session session;
+    Graph graph = session.graph();
+    const Var x = graph.input("x", dtype, {1, 2, 2}), mask = graph.input("mask", boolean, {1, 2});
+    const Executable run = session.compile({multi_head_attention(x, {.mask = mask})});
+    const Tensor value = random_values({1, 2, 2}, 1).cast(dtype);
+    const std::vector<float> y =
+        run({{"x", value}, {"mask", flags({1, 2}, {0, 0})}})[0].cast(f32).to_vector<float>();
+    EXPECT_FLOAT_EQ(y[0], y[2]) << name(dtype);
+    EXPECT_FLOAT_EQ(y[1], y[3]) << name(dtype);
+  }
 }
 
 TEST(Attention, HasTheGradientsOfFiniteDifferences) {

@@ -5,8 +5,13 @@
 #include <array>
 #include <cmath>
 
+#include "antichain/autodiff/grad.h"
+#include "antichain/nn/layer.h"
 #include "antichain/nn/linear.h"
 #include "antichain/ops/control_flow.h"
+#include "antichain/ops/elementwise.h"
+#include "antichain/ops/normalization.h"
+#include "antichain/ops/reduce.h"
 #include "antichain/session/eager.h"
 #include "antichain/session/session.h"
 #include "tests/nn/layer_gradients.h"
@@ -112,6 +117,40 @@ TEST(BatchNorm, HasTheGradientsOfFiniteDifferences) {
           return batch_norm(in[0], {.training = training, .epsilon = 0.01});
         },
         {random_values({4, 3, 2}, 1)});
+  }
+}
+
+// A 16-bit network computes what f32 finds for the same values, rounded once.
+TEST(BatchNorm, TakesHalvesWithoutRoundingOnTheWay) {
+  for (const DType dtype : {bf16, f16}) {
+    for (const Shape& shape : {Shape{5, 3, 2, 7}, Shape{6, 3}}) {
+      Session session;
+      Graph graph = session.graph();
+      const Dims dims = to_dims(shape);
+      const Var x = graph.input("x", dtype, {dims.begin(), dims.end()});
+      const Var scale = graph.input("scale", f32, {3}), bias = graph.input("bias", f32, {3});
+      const auto outputs = [&](Var value) -> std::vector<Var> {
+        const BatchNorm norm = antichain::batch_norm(value, scale, bias);
+        const Var loss = sum(square(as_type(norm.output, f32))) + sum(norm.mean * norm.variance);
+        std::vector<Var> found = {as_type(norm.output, dtype), norm.mean, norm.variance};
+        for (const Var each : grad(loss, {x, scale, bias})) {
+          found.push_back(each);
+        }
+        return found;
+      };
+      std::vector<Var> all = outputs(x), wide = outputs(cast(x, f32));
+      all.insert(all.end(), wide.begin(), wide.end());
+      const Results found = session.compile(all)({{"x", random_values(shape, 1).cast(dtype)},
+                                                  {"scale", random_values({3}, 2).cast(f32)},
+                                                  {"bias", random_values({3}, 3).cast(f32)}});
+      EXPECT_TRUE(bit_equal(found[0], found[wide.size()]));
+      EXPECT_EQ(found[1].dtype(), f32);
+      for (std::size_t i = 1; i < wide.size(); ++i) {
+        const auto a = found[i].cast(f64).to_vector<double>(),
+                   b = found[wide.size() + i].cast(f64).to_vector<double>();
+        EXPECT_THAT(a, testing::Pointwise(testing::DoubleNear(0.1), b)) << i << name(dtype);
+      }
+    }
   }
 }
 

@@ -11,6 +11,7 @@
 #include "antichain/ops/indexing.h"
 #include "antichain/ops/matmul.h"
 #include "antichain/ops/normalization.h"
+#include "antichain/ops/normalization_gradients.h"
 #include "antichain/ops/random.h"
 #include "antichain/ops/reduce.h"
 #include "antichain/ops/shape_ops.h"
@@ -43,6 +44,14 @@ TEST_F(BadInput, Types) {
                               [&] { i / i; });
   expect_bad_input<TypeError>("select: input 0 is f32; accepted: bool", [&] { select(x, x, x); });
   expect_bad_input<TypeError>("gather: input 1 is f32; accepted: i32, i64", [&] { gather(x, x); });
+  const Var half = graph.input("half", DType::bf16, {2, 3});
+  expect_bad_input<TypeError>(
+      "batch_norm: numbers per channel of type f64 do not go with x of type bf16; accepted: bf16, "
+      "f32",
+      [&] { batch_norm(half, wide, wide); });
+  expect_bad_input<TypeError>(
+      "batch_norm_gradient: grad and x have different types, f32 and bf16",
+      [&] { batch_norm_gradient(cast(half, DType::f32), half, x, x, x, 1e-5); });
   expect_bad_input<TypeError>("iota: bool is not a number type",
                               [&] { iota(graph, DType::boolean, 3); });
   expect_bad_input<TypeError>("random_uniform: draws floats, not i64",

@@ -6,6 +6,7 @@
 #include "antichain/backends/cpu/elementwise.h"
 #include "antichain/backends/cpu/gather_kernels.h"
 #include "antichain/backends/cpu/movement_kernels.h"
+#include "antichain/backends/cpu/norm_gradient_kernels.h"
 #include "antichain/backends/cpu/onednn_kernels.h"
 #include "antichain/backends/cpu/pooling_kernels.h"
 #include "antichain/backends/cpu/reduce_kernels.h"
@@ -34,6 +35,7 @@ class CpuBackend final : public Backend {
     cpu::register_onednn_convolution(kernels_);
     cpu::register_blas_convolution(kernels_);
     cpu::register_rowwise(kernels_);
+    cpu::register_norm_gradients(kernels_);
     cpu::register_along_axis(kernels_);
     cpu::register_sparse(kernels_);
     cpu::register_pooling(kernels_);

@@ -66,6 +66,7 @@ void register_elementwise(KernelTable& kernels) {
   for_each_simd_level([&kernels]<SimdLevel kLevel>(std::integral_constant<SimdLevel, kLevel>) {
     add_rows(kernels, kLevel, elementwise_unary_family(), 1, unary_loops<kLevel>());
     add_rows(kernels, kLevel, elementwise_binary_family(), 2, binary_loops<kLevel>());
+    add_rows(kernels, kLevel, elementwise_gradient_family(), 2, binary_loops<kLevel>());
     add_kernel(kernels, kLevel, select_def(), 3,
                [](std::span<const DType>, DType output) { return select_loop<kLevel>(output); });
     add_kernel(kernels, kLevel, cast_def(), 1, [](std::span<const DType> inputs, DType output) {

@@ -184,7 +184,7 @@ auto plan_batch_norm(const RowLevel& level) {
       read_doubles(run.in(2), *bias);
       // The statistics of nothing are 0.
       const double count = std::max(static_cast<double>(channels->reduction().count()), 1.0);
-      visit_dtype(dtype, [&](auto zero) {
+      visit_dtype(run.out(1).dtype(), [&](auto zero) {
         using T = decltype(zero);
         T *means = run.out(1).data<T>(), *variances = run.out(2).data<T>();
         const auto numbers = [&](std::int64_t first, std::int64_t outputs, const double* totals,

@@ -14,6 +14,9 @@ inline constexpr bool kExact<functors::Minimum> = true;
 template <>
 inline constexpr bool kExact<functors::Maximum> = true;
 
+template <>
+inline constexpr bool kExact<functors::ReluGradient> = true;
+
 namespace {
 
 constexpr LoopRow kRows[] = {
@@ -26,6 +29,10 @@ constexpr LoopRow kRows[] = {
     binary<functors::Pow>("pow"),
     binary<functors::Minimum, Takes::numbers>("minimum"),
     binary<functors::Maximum, Takes::numbers>("maximum"),
+    binary<functors::ReluGradient>("relu_gradient"),
+    binary<functors::TanhGradient>("tanh_gradient"),
+    binary<functors::SigmoidGradient>("sigmoid_gradient"),
+    binary<functors::GeluGradient>("gelu_gradient"),
     binary<functors::Equal, Takes::everything>("equal"),
     binary<functors::NotEqual, Takes::everything>("not_equal"),
     binary<functors::Less, Takes::numbers>("less"),

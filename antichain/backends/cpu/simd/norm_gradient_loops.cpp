@@ -1,0 +1,175 @@
+// The loops of the gradients of norms. Compiled per level. Sums are in double, and so is what a
+// difference may cancel.
+#include "antichain/backends/cpu/simd/norm_gradient_loops.h"
+
+#include "antichain/backends/cpu/simd/fold.h"
+
+namespace antichain::cpu {
+
+namespace ANTICHAIN_SIMD_LEVEL {
+
+namespace {
+
+// Calls f(g, x, first, size) for tiles of a row as float or double.
+template <class S, class F>
+void for_tiles(const S* g, const S* x, std::int64_t count, F f) {
+  if constexpr (kIsHalf<S>) {
+    alignas(kVectorBytes) float wide_g[kTile], wide_x[kTile];
+    for (std::int64_t first = 0; first < count; first += kTile) {
+      const std::int64_t size = count - first < kTile ? count - first : kTile;
+      widen(g + first, wide_g, size);
+      widen(x + first, wide_x, size);
+      f(static_cast<const float*>(wide_g), static_cast<const float*>(wide_x), first, size);
+    }
+  } else {
+    f(g, x, std::int64_t{0}, count);
+  }
+}
+
+// Calls f(to, tile): writes what f puts into a tile, which is the result itself unless that has
+// fewer bits.
+template <class S, class F>
+void write_tile(S* out, std::int64_t size, F f) {
+  if constexpr (kIsHalf<S>) {
+    alignas(kVectorBytes) float tile[kTile];
+    f(tile);
+    narrow(tile, out, size);
+  } else {
+    f(out);
+  }
+}
+
+template <class W>
+void add_sums(const W* g, const W* x, std::int64_t count, double shift, GradientSums& sums) {
+  constexpr int kWidth = kLanes<double>, kParts = 4;  // additions wait for each other
+  const Vector<double> shifts = Vector<double>{} + shift;
+  Vector<double> grads[kParts] = {}, products[kParts] = {};
+  std::int64_t i = 0;
+  for (; i + kParts * kWidth <= count; i += kParts * kWidth) {
+#pragma GCC unroll 4
+    for (int part = 0; part < kParts; ++part) {
+      const Vector<double> grad = load_vector<double>(g + i + part * kWidth);
+      grads[part] += grad;
+      products[part] += grad * (load_vector<double>(x + i + part * kWidth) - shifts);
+    }
+  }
+  sums.grad += join_lanes<Sum, double>((grads[0] + grads[1]) + (grads[2] + grads[3]));
+  sums.product +=
+      join_lanes<Sum, double>((products[0] + products[1]) + (products[2] + products[3]));
+  for (; i < count; ++i) {
+    const auto grad = static_cast<double>(g[i]);
+    sums.grad += grad;
+    sums.product += grad * (static_cast<double>(x[i]) - shift);
+  }
+}
+
+template <class S>
+[[gnu::flatten]] void sum_row(const void* g, const void* x, std::int64_t count, double shift,
+                              GradientSums& sums) {
+  for_tiles(static_cast<const S*>(g), static_cast<const S*>(x), count,
+            [&](const auto* grads, const auto* values, std::int64_t, std::int64_t size) {
+              add_sums(grads, values, size, shift, sums);
+            });
+}
+
+template <class S>
+[[gnu::flatten]] void sum_columns(const void* g, const void* x, std::int64_t rows,
+                                  std::int64_t stride, std::int64_t count,
+                                  const GradientNumbers* numbers, GradientSums* sums) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for_tiles(static_cast<const S*>(g) + row * stride, static_cast<const S*>(x) + row * stride,
+              count,
+              [&](const auto* grads, const auto* values, std::int64_t first, std::int64_t size) {
+                for (std::int64_t i = 0; i < size; ++i) {
+                  const auto grad = static_cast<double>(grads[i]);
+                  sums[first + i].grad += grad;
+                  sums[first + i].product +=
+                      grad * (static_cast<double>(values[i]) - numbers[first + i].shift);
+                }
+              });
+  }
+}
+
+template <class S>
+[[gnu::flatten]] void change_row(const void* g, const void* x, void* out, std::int64_t count,
+                                 const GradientNumbers& numbers) {
+  const auto [shift, a, b, c] = numbers;
+  const Vector<double> shifts = Vector<double>{} + shift, as = Vector<double>{} + a,
+                       bs = Vector<double>{} + b, cs = Vector<double>{} + c;
+  for_tiles(static_cast<const S*>(g), static_cast<const S*>(x), count,
+            [&](const auto* grads, const auto* values, std::int64_t first, std::int64_t size) {
+              write_tile(static_cast<S*>(out) + first, size, [&](auto* to) {
+                std::int64_t i = 0;
+                for (; i + kLanes<double> <= size; i += kLanes<double>) {
+                  store_vector(to + i, as * load_vector<double>(grads + i) +
+                                           (bs * (load_vector<double>(values + i) - shifts) + cs));
+                }
+                for (; i < size; ++i) {
+                  to[i] = static_cast<Wide<S>>(a * static_cast<double>(grads[i]) +
+                                               (b * (static_cast<double>(values[i]) - shift) + c));
+                }
+              });
+            });
+}
+
+template <class S>
+[[gnu::flatten]] void change_columns(const void* g, const void* x, void* out, std::int64_t rows,
+                                     std::int64_t stride, std::int64_t count,
+                                     const GradientNumbers* numbers) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for_tiles(static_cast<const S*>(g) + row * stride, static_cast<const S*>(x) + row * stride,
+              count,
+              [&](const auto* grads, const auto* values, std::int64_t first, std::int64_t size) {
+                write_tile(static_cast<S*>(out) + row * stride + first, size, [&](auto* to) {
+#pragma GCC ivdep  // `out` may be g or x, element for element
+                  for (std::int64_t i = 0; i < size; ++i) {
+                    const GradientNumbers& own = numbers[first + i];
+                    to[i] = static_cast<Wide<S>>(
+                        own.a * static_cast<double>(grads[i]) +
+                        (own.b * (static_cast<double>(values[i]) - own.shift) + own.c));
+                  }
+                });
+              });
+  }
+}
+
+template <class S>
+[[gnu::flatten]] void softmax_rows(const void* g, const void* y, void* out, std::int64_t rows,
+                                   std::int64_t count) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const S *grad = static_cast<const S*>(g) + row * count,
+            *result = static_cast<const S*>(y) + row * count;
+    GradientSums sums;
+    sum_row<S>(grad, result, count, 0, sums);
+    const auto total = static_cast<Wide<S>>(sums.product);
+    for_tiles(grad, result, count,
+              [&](const auto* grads, const auto* ys, std::int64_t first, std::int64_t size) {
+                write_tile(static_cast<S*>(out) + row * count + first, size, [&](auto* to) {
+#pragma GCC ivdep  // `out` may be g or y, element for element
+                  for (std::int64_t i = 0; i < size; ++i) {
+                    to[i] = ys[i] * (grads[i] - total);
+                  }
+                });
+              });
+  }
+}
+
+template <class S>
+constexpr NormGradientLoops kLoops = {sum_row<S>, sum_columns<S>, change_row<S>, change_columns<S>,
+                                      softmax_rows<S>};
+
+}  // namespace
+
+}  // namespace ANTICHAIN_SIMD_LEVEL
+
+template <>
+const NormGradientLoops& norm_gradient_loops<kSimdLevel>(DType dtype) {
+  switch (dtype) {
+    case DType::f64: return ANTICHAIN_SIMD_LEVEL::kLoops<double>;
+    case DType::bf16: return ANTICHAIN_SIMD_LEVEL::kLoops<bfloat16>;
+    case DType::f16: return ANTICHAIN_SIMD_LEVEL::kLoops<float16>;
+    default: return ANTICHAIN_SIMD_LEVEL::kLoops<float>;
+  }
+}
+
+}  // namespace antichain::cpu

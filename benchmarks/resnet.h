@@ -1,0 +1,12 @@
+// ResNet-18 for small pictures.
+#pragma once
+
+#include "antichain/graph/graph.h"
+
+namespace antichain::bench {
+
+/// Returns the logits of x[samples, 3, height, width]: ResNet-18 (He et al., 2016, table 1) with
+/// the stem that is usual for pictures of 32 by 32, one convolution of 3 by 3 without pooling.
+Var resnet18(Var x, std::int64_t classes);
+
+}  // namespace antichain::bench
