@@ -1,7 +1,12 @@
 #include "antichain/ops/chain_reverse.h"
 
+#include <algorithm>
+
 #include "antichain/graph/clone.h"
+#include "antichain/ops/definition_parts.h"
 #include "antichain/ops/elementwise.h"
+#include "antichain/ops/matmul.h"
+#include "antichain/ops/shape_ops.h"
 
 namespace antichain {
 
@@ -17,6 +22,42 @@ struct Subset {
   }
 };
 
+// Says whether steps do nothing with a matrix but multiply by it from the right, once. The gradient
+// of each step is then a product of two of its values, and the sum over steps one product of all of
+// them behind each other: faster than as many thin products, each added to a sum.
+bool only_multiplied_by(Graph& graph, RegionId region, Var matrix) {
+  int uses = 0;
+  for (const OpId id : graph.region(region).ops) {
+    const Op op = graph.op(id);
+    for (int i = 0; i < op.num_inputs(); ++i) {
+      if (op.input(i) == matrix) {
+        ++uses;
+        if (&op.def() != &matmul_def() || i != 1 || op.input(0).rank() != 2 || matrix.rank() != 2 ||
+            op.attrs().get<bool>("transpose_a")) {
+          return false;
+        }
+      }
+    }
+  }
+  const Vars results = graph.vars(graph.region(region).results);
+  return uses == 1 && std::find(results.begin(), results.end(), matrix) == results.end();
+}
+
+// The factors of such a gradient: where their values of all steps are to be found.
+struct Factor {
+  Var sequence = {};  // what the steps walk over, or none:
+  std::size_t y = 0;  // the output of the steps
+};
+struct SumOfProducts {
+  std::size_t captured;
+  Factor left, right;
+};
+
+// The matrices of all steps below each other.
+Var below_each_other(Var stacked) {
+  return reshape(stacked, {stacked.dim(0) * stacked.dim(1), stacked.dim(2)});
+}
+
 Var plus(Var a, Var b) { return a.valid() && b.valid() ? a + b : (a.valid() ? a : b); }
 
 }  // namespace
@@ -24,7 +65,7 @@ Var plus(Var a, Var b) { return a.valid() && b.valid() ? a + b : (a.valid() ? a 
 Vars reverse_steps(const VjpContext& context, const StepsToReverse& steps) {
   Graph& graph = context.graph();
   const auto num_states = static_cast<std::size_t>(steps.states);
-  Subset states, xs, captured, ys, befores;
+  Subset states, xs, captured, multiplied, ys, befores;
   for (std::size_t i = 0; i < num_states; ++i) {
     const bool moving = is_float(steps.before[i].dtype());
     states.add_if(moving, i);
@@ -33,8 +74,12 @@ Vars reverse_steps(const VjpContext& context, const StepsToReverse& steps) {
   for (std::size_t i = 0; i < steps.xs.size(); ++i) {
     xs.add_if(steps.x_needed[i], i);
   }
+  const Vars params = graph.vars(graph.region(steps.region).params);
   for (std::size_t i = 0; i < steps.captured.size(); ++i) {
-    captured.add_if(steps.captured_needed[i], i);
+    const bool factor =
+        only_multiplied_by(graph, steps.region, params[1 + num_states + steps.xs.size() + i]);
+    captured.add_if(steps.captured_needed[i] && !factor, i);
+    multiplied.add_if(steps.captured_needed[i] && factor, i);
   }
   for (std::size_t i = 0; i < steps.y_grads.size(); ++i) {
     ys.add_if(steps.y_grads[i].valid(), i);
@@ -59,6 +104,7 @@ Vars reverse_steps(const VjpContext& context, const StepsToReverse& steps) {
     sequences.push_back(steps.before_grads[i]);
   }
 
+  std::vector<SumOfProducts> products;
   const auto body = [&](Var step, const Vars& carry, const Vars& slices) -> StepResult {
     Vars arguments = {step};
     arguments.insert(arguments.end(), slices.begin(),
@@ -78,8 +124,10 @@ Vars reverse_steps(const VjpContext& context, const StepsToReverse& steps) {
     for (std::size_t i : xs.members) {
       wanted.push_back(slices[num_states + i]);
     }
-    for (std::size_t i : captured.members) {
-      wanted.push_back(graph.capture(steps.captured[i]));
+    for (const Subset* some : {&captured, &multiplied}) {
+      for (std::size_t i : some->members) {
+        wanted.push_back(graph.capture(steps.captured[i]));
+      }
     }
     const Vars found = context.walk_back(outputs, output_grads, wanted);
 
@@ -100,6 +148,24 @@ Vars reverse_steps(const VjpContext& context, const StepsToReverse& steps) {
       const Var sum = carry[states.members.size() + i];
       result.states.push_back(found[at].valid() ? sum + found[at] : sum);
     }
+    const auto factor = [&](Var value) -> Factor {
+      const auto slice = std::find(slices.begin(), slices.end(), value);
+      if (slice != slices.end()) {
+        return {.sequence = sequences[static_cast<std::size_t>(slice - slices.begin())]};
+      }
+      result.ys.push_back(value);
+      return {.y = result.ys.size() - 1};
+    };
+    for (std::size_t i : multiplied.members) {
+      if (const Var product = found[at++]; product.valid()) {
+        ensure(made_by(product, matmul_def()) &&
+                   product.producer().attrs().get<bool>("transpose_a") &&
+                   !product.producer().attrs().get<bool>("transpose_b"),
+               "the gradient of a matrix is not a product");
+        const Factor left = factor(product.producer().input(0));
+        products.push_back({i, left, factor(product.producer().input(1))});
+      }
+    }
     return result;
   };
 
@@ -116,6 +182,13 @@ Vars reverse_steps(const VjpContext& context, const StepsToReverse& steps) {
   for (std::size_t i = 0; i < captured.members.size(); ++i) {
     grads[num_states + steps.xs.size() + captured.members[i]] =
         found.last[states.members.size() + i];
+  }
+  for (const SumOfProducts& sum : products) {
+    const auto all = [&](const Factor& factor) {
+      return below_each_other(factor.sequence.valid() ? factor.sequence : found.ys[factor.y]);
+    };
+    grads[num_states + steps.xs.size() + sum.captured] =
+        matmul(all(sum.left), all(sum.right), {.transpose_a = true});
   }
   return grads;
 }
