@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "antichain/ops/control_flow.h"
+#include "antichain/runtime/profiler.h"
+#include "antichain/session/session.h"
 #include "tests/autodiff/cells.h"
 #include "tests/autodiff/finite_difference.h"
 
@@ -91,6 +93,44 @@ TEST(ChainDerivative, ChainWithinChainSharesAWeight) {
   };
   expect_gradients(
       build, {random_values({1, 2}, 1), random_values({3, 2, 1, 2}, 2), random_values({2, 2}, 3)});
+}
+
+TEST(ChainDerivative, MatricesThatAreUsedInSeveralWays) {
+  // Once from the right, plain and transposed; twice; from the left; and returned as well.
+  const auto build = [](Graph&, const Vars& in) {
+    const ChainResult result =
+        chain({in[0]}, {in[1]}, [&](Var, const Vars& h, const Vars& x) -> StepResult {
+          const Var once = matmul(matmul(h[0], in[2]), in[3], {.transpose_b = true});
+          const Var twice = matmul(sin(matmul(x[0], in[4])), in[4]);
+          return {{tanh(once + twice + matmul(in[5], h[0]) + matmul(h[0], in[6]))}, {in[6]}};
+        });
+    return sum(square(result.last[0])) + sum(result.ys[0]) * 0.1;
+  };
+  std::vector<Tensor> point = {random_values({2, 2}, 1), random_values({3, 2, 2}, 2)};
+  for (int seed = 3; seed < 8; ++seed) {
+    point.push_back(random_values({2, 2}, seed));
+  }
+  expect_gradients(build, point);
+}
+
+TEST(ChainDerivative, ProductsOfAllStepsAreSummedByOne) {
+  constexpr std::int64_t kSteps = 5;
+  Session session;
+  Graph graph = session.graph();
+  const Var h = graph.input("h", f64, {3, 2}), xs = graph.input("xs", f64, {kSteps, 3, 2});
+  const Var w = graph.input("w", f64, {2, 2});
+  const Var last = chain(h, xs, [&](Var s, Var x) { return tanh(matmul(s, w) + x); }).last;
+  Profiler profiler;
+  session.compile({grad(sum(last), w)})
+      .run({{"h", random_values({3, 2}, 1)},
+            {"xs", random_values({kSteps, 3, 2}, 2)},
+            {"w", random_values({2, 2}, 3)}},
+           {&profiler});
+  std::int64_t products = 0;
+  for (const ProfileRow& row : profiler.rows()) {
+    products += row.op == "matmul" ? row.count : 0;
+  }
+  EXPECT_EQ(products % kSteps, 1) << products;
 }
 
 TEST(ChainDerivative, ChainOfChainsInOppositeDirections) {

@@ -26,7 +26,7 @@ void for_tiles(const S* g, const S* x, std::int64_t count, F f) {
   }
 }
 
-// Calls f(to, tile): writes what f puts into a tile, which is the result itself unless that has
+// Calls f(tile) and writes what it puts into the tile, which is the result itself unless that has
 // fewer bits.
 template <class S, class F>
 void write_tile(S* out, std::int64_t size, F f) {
@@ -93,7 +93,7 @@ template <class S>
 template <class S>
 [[gnu::flatten]] void change_row(const void* g, const void* x, void* out, std::int64_t count,
                                  const GradientNumbers& numbers) {
-  const auto [shift, a, b, c] = numbers;
+  const double shift = numbers.shift, a = numbers.a, b = numbers.b, c = numbers.c;
   const Vector<double> shifts = Vector<double>{} + shift, as = Vector<double>{} + a,
                        bs = Vector<double>{} + b, cs = Vector<double>{} + c;
   for_tiles(static_cast<const S*>(g), static_cast<const S*>(x), count,
