@@ -53,7 +53,7 @@ tsan:  ## tests labelled `threads` under ThreadSanitizer
 	$(call test,tsan,-L '^threads$$')
 
 minimal:  ## build without optional parts and run the conformance tests
-	$(call build,minimal)
+	$(call build,minimal,--target antichain tests-conformance)
 	$(call test,minimal,-L '^conformance$$')
 
 bench:  ## benchmarks of the CPU backend, with PyTorch beside them; writes docs/results/cpu.md

@@ -92,11 +92,11 @@ data::Augment augmentation(const RecipeSettings& settings, bool flips) {
 }
 
 Recipe cnn_recipe(const std::string& name, const std::string& what, Load load, bool flips,
-                  const TrainingDefaults& defaults) {
+                  const std::string& channels, const TrainingDefaults& defaults) {
   return {.name = name,
           .summary = "a small convolutional network on " + what,
           .options = with_training_options(
-              {{"channels", kInteger, "32",
+              {{"channels", kInteger, channels,
                 "of the first two convolutions; the other two have twice "
                 "as many",
                 1, 1024},
@@ -123,23 +123,23 @@ Recipe fashion_mlp_recipe() {
 }
 
 Recipe mnist_cnn_recipe() {
-  return cnn_recipe("mnist-cnn", "handwritten digits", data::mnist, false,
+  return cnn_recipe("mnist-cnn", "handwritten digits", data::mnist, false, "16",
                     {.epochs = "12",
                      .optimiser = "adamw",
-                     .lr = "0.003",
+                     .lr = "0.002",
                      .schedule = "cosine",
                      .warm_up = "0.5",
                      .weight_decay = "0.01"});
 }
 
 Recipe fashion_cnn_recipe() {
-  return cnn_recipe("fashion-cnn", "pictures of clothes", data::fashion_mnist, true,
-                    {.epochs = "14",
+  return cnn_recipe("fashion-cnn", "pictures of clothes", data::fashion_mnist, true, "32",
+                    {.epochs = "12",
                      .optimiser = "adamw",
-                     .lr = "0.003",
+                     .lr = "0.002",
                      .schedule = "cosine",
                      .warm_up = "0.5",
-                     .weight_decay = "0.01"});
+                     .weight_decay = "0.05"});
 }
 
 }  // namespace antichain

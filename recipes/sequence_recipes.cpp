@@ -4,6 +4,7 @@
 #include "antichain/nn/layers.h"
 #include "antichain/nn/losses.h"
 #include "antichain/ops/elementwise.h"
+#include "antichain/ops/random.h"
 #include "antichain/ops/reduce.h"
 #include "antichain/ops/shape_ops.h"
 #include "antichain/ops/slicing.h"
@@ -16,12 +17,19 @@ namespace {
 
 constexpr OptionKind kInteger = OptionKind::integer, kNumber = OptionKind::number;
 
+RecipeOption smoothing_option(const std::string& fallback) {
+  return {"smoothing", kNumber, fallback, "part of the target that goes to all classes", 0, 0.9};
+}
+
 Objective classify(const ModelContext& context, Var features, std::int64_t classes) {
   const Var y = context.graph.input("y", i64, {"batch"});
   const nn::DropoutOptions dropout{.rate = context.settings.number("dropout"),
                                    .training = context.training};
   const Var logits = nn::linear(nn::dropout(features, dropout), classes, {.name = "out"});
-  return {.losses = nn::cross_entropy(logits, y), .hits = nn::is_correct(logits, y)};
+  // Evaluation measures the plain loss.
+  const double smoothing = context.training ? context.settings.number("smoothing") : 0;
+  return {.losses = nn::cross_entropy(logits, y, {.label_smoothing = smoothing}),
+          .hits = nn::is_correct(logits, y)};
 }
 
 // Embedded words, a GRU, and the mean of its states over the words that are there.
@@ -58,7 +66,11 @@ constexpr std::int64_t kSignals = 9, kTimes = 128;
 
 Objective build_har(const ModelContext& context, std::int64_t classes) {
   const RecipeSettings& settings = context.settings;
-  const Var x = context.input("x", {"batch", kSignals, kTimes});
+  Var x = context.input("x", {"batch", kSignals, kTimes});
+  if (context.training) {  // people move more or less strongly, and telephones lie differently
+    const Dims of_signals = {x.dim(0), kSignals, 1};
+    x = x * (1 + settings.number("scaling") * random_normal(context.graph, x.dtype(), of_signals));
+  }
   const Var xs = transpose(x, {2, 0, 1});  // [time, batch, signals]
   const nn::Recurrent states =
       nn::gru(xs, settings.integer("hidden"),
@@ -76,7 +88,8 @@ Recipe agnews_rnn_recipe() {
                {"hidden", kInteger, "64", "units of the recurrent layer", 1, 4096},
                {"length", kInteger, "48", "words of a text that are read", 1, 1000},
                {"vocabulary", kInteger, "30000", "words that are known", 10, 1e6},
-               {"dropout", kNumber, "0.5", "part of the values set to 0 in training", 0, 0.9}},
+               {"dropout", kNumber, "0.5", "part of the values set to 0 in training", 0, 0.9},
+               smoothing_option("0")},
               {.epochs = "6", .batch = "64", .lr = "0.002", .schedule = "cosine"}),
           .prepare = prepare_agnews,
           .engine_for_chain = true};
@@ -88,8 +101,11 @@ Recipe har_gru_recipe() {
           .options = with_training_options(
               {{"hidden", kInteger, "100", "units of a recurrent layer", 1, 4096},
                {"layers", kInteger, "1", "recurrent layers", 1, 16},
-               {"dropout", kNumber, "0.3", "part of the values set to 0 in training", 0, 0.9}},
-              {.epochs = "10", .batch = "64", .lr = "0.002", .schedule = "cosine"}),
+               {"dropout", kNumber, "0.3", "part of the values set to 0 in training", 0, 0.9},
+               smoothing_option("0.1"),
+               {"scaling", kNumber, "0.1",
+                "deviation of the random factor of each signal in training", 0, 1}},
+              {.epochs = "10", .batch = "64", .lr = "0.004", .schedule = "cosine"}),
           .prepare =
               [](const RecipeContext& context) {
                 data::Splits data = data::uci_har(context.data_folder);
