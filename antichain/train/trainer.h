@@ -118,7 +118,7 @@ class Trainer {
   Results results_;
   double train_loss_ = 0;
   bool stopped_ = false;
-  double saved_at_ = 0;  // time_now() of the last checkpoint
+  double saved_at_ = 0;                                 // time_now() of the last checkpoint
   std::int64_t steps_before_ = 0, samples_before_ = 0;  // of earlier sittings
   std::int64_t steps_per_epoch_ = 0, all_steps_ = 0, note_every_ = 1;
 };

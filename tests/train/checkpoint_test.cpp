@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "tests/tensor/expect_error.h"
 #include "tests/base/temporary_folder.h"
+#include "tests/tensor/expect_error.h"
 
 namespace antichain {
 namespace {

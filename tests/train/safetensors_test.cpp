@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "antichain/base/philox.h"
-#include "tests/tensor/expect_error.h"
 #include "tests/base/temporary_folder.h"
+#include "tests/tensor/expect_error.h"
 
 namespace antichain {
 namespace {

@@ -5,15 +5,15 @@
 #include <cmath>
 
 #include "antichain/nn/layers.h"
-#include "antichain/optim/sgd.h"
 #include "antichain/ops/creation.h"
 #include "antichain/ops/normalization.h"
 #include "antichain/ops/random.h"
 #include "antichain/ops/reduce.h"
 #include "antichain/ops/state_ops.h"
+#include "antichain/optim/sgd.h"
 #include "antichain/session/session.h"
-#include "tests/tensor/expect_error.h"
 #include "tests/base/temporary_folder.h"
+#include "tests/tensor/expect_error.h"
 
 namespace antichain {
 namespace {
