@@ -67,7 +67,8 @@ std::vector<Chart> charts_of(const NamedHistories& histories) {
       chart.title = measure;
       chart.x_label = "step";
       chart.percent = measure == "accuracy";
-      chart.lines.push_back(line_of(histories.size() > 1 ? run + " " + part : part, curve));
+      chart.lines.push_back(
+          line_of(histories.size() > 1 ? fmt::format("{} {}", run, part) : part, curve));
     }
   }
   std::vector<Chart> charts;

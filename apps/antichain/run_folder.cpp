@@ -46,7 +46,7 @@ fs::path make_run_folder(const std::string& asked, const std::string& recipe) {
     return asked;
   }
   for (std::int64_t number = 1;; ++number) {
-    const fs::path folder = fs::path("runs") / fmt::format("{}-{}", recipe, number);
+    fs::path folder = fs::path("runs") / fmt::format("{}-{}", recipe, number);
     create("runs");
     std::error_code error;
     if (fs::create_directory(folder, error)) {  // also decides between two runs that start at once

@@ -45,7 +45,9 @@ template <class F, class R, std::size_t... kInput>
   const PairWord* const from[] = {static_cast<const PairWord*>(in[kInput])...};
   PairWord* const to = static_cast<PairWord*>(out);
   PairOfBools* const to_bools = static_cast<PairOfBools*>(out);
-#pragma GCC ivdep  // `out` may be an input, element for element
+#ifndef __SANITIZE_ADDRESS__  // whose checks make it a loop that GCC cannot annotate
+#pragma GCC ivdep             // `out` may be an input, element for element
+#endif
   for (std::int64_t i = 0; i < count / 2; ++i) {
     const auto a = F()(lower(from[kInput][i])...), b = F()(upper(from[kInput][i])...);
     if constexpr (std::is_same_v<R, bool>) {
