@@ -29,9 +29,9 @@ build:  ## build everything; the program is build/bin/antichain
 install-packages:  ## install what a build needs (Debian 12, Ubuntu 24.04); nothing to do when it is there
 	@scripts/install_packages
 
-lint:  ## check format, clang-tidy's findings, layering and stray paths
+lint:  ## check format, clang-tidy's findings, layering and stray paths; LINT="--changed COMMIT" is quicker
 	@scripts/install_packages lint
-	@scripts/lint
+	@scripts/lint $(LINT)
 
 format:  ## rewrite the sources in the project's format
 	@scripts/install_packages lint
@@ -44,9 +44,9 @@ docs:  ## write docs/ops.md anew, from the operators' definitions
 	$(call build,release,--target antichain)
 	build/bin/antichain ops --markdown > docs/ops.md
 
-asan:  ## core tests under AddressSanitizer and UndefinedBehaviorSanitizer
-	$(call build,asan,--target tests-core)
-	$(call test,asan,-L '^core$$')
+asan:  ## tests labelled `memory` under AddressSanitizer and UndefinedBehaviorSanitizer
+	$(call build,asan,--target tests-memory)
+	$(call test,asan,-L '^memory$$')
 
 tsan:  ## tests labelled `threads` under ThreadSanitizer
 	$(call build,tsan,--target tests-threads)

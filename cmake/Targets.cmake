@@ -83,7 +83,9 @@ endfunction()
 # antichain_test(<name> SOURCES <file>... [DEPENDS <module>...] [LABELS <label>...] [TIMEOUT <s>]
 #                [WHOLE])
 # Makes the GoogleTest program test_<name>. Each of its cases is a CTest test `<name>/Suite.Case`;
-# WHOLE, or a sanitizer (starting a process is dear there), makes the program one test. A test is labelled `core` unless it is labelled `slow`; target tests-<label> builds a label's programs.
+# WHOLE, or a sanitizer (starting a process is dear there), makes the program one test. A test is
+# labelled `core` unless it is labelled `slow`; `memory` and `threads` are what ASan and TSan run.
+# Target tests-<label> builds a label's programs.
 function(antichain_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "WHOLE" "TIMEOUT" "SOURCES;DEPENDS;LABELS")
   antichain_check_arguments(antichain_test SOURCES)
