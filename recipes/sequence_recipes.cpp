@@ -68,8 +68,9 @@ Objective build_har(const ModelContext& context, std::int64_t classes) {
   const RecipeSettings& settings = context.settings;
   Var x = context.input("x", {"batch", kSignals, kTimes});
   if (context.training) {  // people move more or less strongly, and telephones lie differently
-    const Dims of_signals = {x.dim(0), kSignals, 1};
-    x = x * (1 + settings.number("scaling") * random_normal(context.graph, x.dtype(), of_signals));
+    // Drawn in f32 whatever the model computes in: the same draw in any precision.
+    const Var draw = random_normal(context.graph, f32, {x.dim(0), kSignals, 1});
+    x = x * cast(1 + settings.number("scaling") * draw, x.dtype());
   }
   const Var xs = transpose(x, {2, 0, 1});  // [time, batch, signals]
   const nn::Recurrent states =

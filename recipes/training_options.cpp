@@ -42,23 +42,18 @@ optim::AdamOptions adam_options(const Choice& choice) {
   return {.lr = choice.lr, .weight_decay = choice.decay(), .step = choice.step};
 }
 
+std::vector<Var> build_sgd(Var loss, const Choice& choice, bool nesterov) {
+  return optim::sgd(loss, {.lr = choice.lr,
+                           .momentum = choice.momentum(),
+                           .nesterov = nesterov,
+                           .weight_decay = choice.decay(),
+                           .step = choice.step});
+}
+
 const std::vector<NamedOptimiser>& optimisers() {
   static const std::vector<NamedOptimiser> all = {
-      {"sgd",
-       [](Var loss, const Choice& choice) {
-         return optim::sgd(loss, {.lr = choice.lr,
-                                  .momentum = choice.momentum(),
-                                  .weight_decay = choice.decay(),
-                                  .step = choice.step});
-       }},
-      {"nesterov",
-       [](Var loss, const Choice& choice) {
-         return optim::sgd(loss, {.lr = choice.lr,
-                                  .momentum = choice.momentum(),
-                                  .nesterov = true,
-                                  .weight_decay = choice.decay(),
-                                  .step = choice.step});
-       }},
+      {"sgd", [](Var loss, const Choice& choice) { return build_sgd(loss, choice, false); }},
+      {"nesterov", [](Var loss, const Choice& choice) { return build_sgd(loss, choice, true); }},
       {"adam",
        [](Var loss, const Choice& choice) { return optim::adam(loss, adam_options(choice)); }},
       {"adamw",

@@ -86,11 +86,12 @@ void start(const TrainArguments& arguments, const Globals& globals) {
   train(run, folder, arguments, globals);
 }
 
-void resume(const TrainArguments& arguments, const Globals& globals) {
-  require(arguments.recipe->settings.empty() && arguments.recipe->short_forms.empty() &&
-              arguments.out.empty(),
-          "--resume goes on with what the run was started with; --set, --out and the like cannot "
-          "be given");
+void resume(const CLI::App& command, const TrainArguments& arguments, const Globals& globals) {
+  for (const char* fixed :
+       {"RECIPE", "--seed", "--device", "--engine", "--epochs", "--batch", "--set", "--out"}) {
+    require(command.count(fixed) == 0,
+            "--resume goes on with what the run was started with; {} cannot be given", fixed);
+  }
   RunDescription description = read_run(arguments.resume);
   if (!arguments.recipe->data.empty()) {
     description.context.data_folder = arguments.recipe->data;
@@ -123,11 +124,11 @@ void add_train_command(CLI::App& app, const Globals& globals) {
   command->add_option("--max-steps", arguments->max_steps, "End after so many steps; 0: never")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  command->callback([&globals, arguments] {
+  command->callback([&globals, arguments, command] {
     if (arguments->resume.empty()) {
       start(*arguments, globals);
     } else {
-      resume(*arguments, globals);
+      resume(*command, *arguments, globals);
     }
   });
 }

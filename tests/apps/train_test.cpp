@@ -128,9 +128,14 @@ TEST_F(Train, ResumesNothingButARun) {
   const ProgramRun none = run_program("train --resume " + next_folder());
   EXPECT_EQ(none.code, 2);
   EXPECT_THAT(none.err, HasSubstr("holds no run: there is no run.json"));
-  const ProgramRun changed = run_program("train --epochs 5 --resume " + next_folder());
-  EXPECT_EQ(changed.code, 2);
-  EXPECT_THAT(changed.err, HasSubstr("--resume goes on with what the run was started with"));
+  for (const char* changed : {"--epochs 5", "--seed 1", "--device cpu", "--set lr=1", "--out x"}) {
+    const std::string name = std::string(changed).substr(0, std::string(changed).find(' '));
+    const ProgramRun run =
+        run_program(std::string("train ") + changed + " --resume " + next_folder());
+    EXPECT_EQ(run.code, 2);
+    EXPECT_EQ(run.err, "antichain: --resume goes on with what the run was started with; " + name +
+                           " cannot be given\n");
+  }
 }
 
 TEST_F(Train, EvalFindsWhatTrainingFound) {

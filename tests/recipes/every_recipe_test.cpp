@@ -24,7 +24,9 @@ class EveryRecipe : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(EveryRecipe, TrainsAFewSteps) {
-  skip_without_data(GetParam());
+  if (const std::string reason = missing_data(GetParam()); !reason.empty()) {
+    GTEST_SKIP() << reason;
+  }
   RecipeRun run(find_recipe(GetParam()), small_context());
   const TrainResult result = run.train({.max_steps = 3});
   EXPECT_EQ(result.steps, 3);
@@ -34,7 +36,9 @@ TEST_P(EveryRecipe, TrainsAFewSteps) {
 }
 
 TEST_P(EveryRecipe, HasTheRightGradients) {
-  skip_without_data(GetParam());
+  if (const std::string reason = missing_data(GetParam()); !reason.empty()) {
+    GTEST_SKIP() << reason;
+  }
   const GradientCheck check = check_gradients(find_recipe(GetParam()), small_context());
   EXPECT_LT(check.max_relative_error(), 1e-3);
 }

@@ -1,8 +1,6 @@
 // Where the tests of recipes find data sets: $ANTICHAIN_DATA, or shared/data beside the repository.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -27,12 +25,11 @@ inline std::string data_of(const std::string& recipe) {
   return found == needed.end() ? "" : test_data_folder() + "/" + found->second;
 }
 
-}  // namespace antichain
+/// Returns why a recipe cannot run here; empty when it can. For GTEST_SKIP.
+inline std::string missing_data(const std::string& recipe) {
+  const std::string data = data_of(recipe);
+  return data.empty() || std::filesystem::exists(data) ? ""
+                                                       : "needs " + data + ", which is not there";
+}
 
-/// Skips a test where the data of the recipe is not there. A macro: GTEST_SKIP returns.
-#define skip_without_data(recipe)                               \
-  if (const std::string data = antichain::data_of(recipe);      \
-      !data.empty() && !std::filesystem::exists(data)) {        \
-    GTEST_SKIP() << "needs " << data << ", which is not there"; \
-  }                                                             \
-  static_assert(true)
+}  // namespace antichain

@@ -48,9 +48,8 @@ TEST(EventFile, HoldsTheVersionAndTheScalars) {
   EXPECT_EQ(found[2], expected);
 }
 
-// The checksum of nine digits is the published check value of CRC-32C, 0xE3069283; here a record's
-// sum is compared with one that TensorFlow's own reader accepted (scripts/check_events reads whole
-// files with TensorBoard).
+// The bytes with which the event files of TensorFlow begin; scripts/check_events reads whole files
+// with TensorBoard's reader.
 TEST(EventFile, SumsAreMaskedCrc32c) {
   const TemporaryFolder folder;
   const EventFile file(folder.path(), {});

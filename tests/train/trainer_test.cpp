@@ -163,6 +163,30 @@ TEST(Trainer, EndsAfterSomeStepsWhenAskedTo) {
   EXPECT_EQ(result.samples, 50 + 32);
 }
 
+TEST(Trainer, EvaluatesNowAndThenAndAtTheEnd) {
+  Model model;
+  const TrainResult result = model.train({.epochs = 5, .evaluate_every = 2});
+  EXPECT_EQ(result.history.at("test/loss").size(), 3U);  // after epochs 2, 4 and 5
+}
+
+TEST(Trainer, WritesCheckpointsAsOftenAsAskedTo) {
+  const auto checkpoints = [](const TrainOptions& options) {
+    Model model;
+    model.train(options);
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(options.folder / "checkpoints")) {
+      names.push_back(entry.path().filename().string());
+    }
+    return names.size();
+  };
+  const TemporaryFolder folder;
+  EXPECT_EQ(checkpoints({.epochs = 3, .folder = folder / "a", .keep = 9}), 1U);  // the last
+  EXPECT_EQ(checkpoints({.epochs = 3, .folder = folder / "b", .checkpoint_seconds = 0, .keep = 9}),
+            3U);
+  EXPECT_EQ(checkpoints({.epochs = 3, .folder = folder / "c", .checkpoint_every = 5, .keep = 9}),
+            5U);  // steps 4 (an epoch), 5, 8, 10 and 12
+}
+
 TEST(Trainer, ReportsEveryStep) {
   Model model;
   std::vector<TrainProgress> seen;
