@@ -75,14 +75,20 @@ ANTICHAIN_HOST_DEVICE inline std::uint64_t random_bits(RandomStream stream, std:
   return join_words(block[first], block[first + 1]);
 }
 
-/// Draws from [0, 1): a multiple of 2^-24.
+/// Returns what a word is as a draw from [0, 1): a multiple of 2^-24.
+ANTICHAIN_HOST_DEVICE inline float uniform_of(std::uint32_t word) {
+  return static_cast<float>(word >> 8) * 0x1p-24F;
+}
 ANTICHAIN_HOST_DEVICE inline float uniform_f32(RandomStream stream, std::int64_t i) {
-  return static_cast<float>(random_word(stream, i) >> 8) * 0x1p-24F;
+  return uniform_of(random_word(stream, i));
 }
 
-/// Draws from [0, 1): a multiple of 2^-53.
+/// Likewise with 64 bits: a multiple of 2^-53.
+ANTICHAIN_HOST_DEVICE inline double uniform_of(std::uint64_t bits) {
+  return static_cast<double>(bits >> 11) * 0x1p-53;
+}
 ANTICHAIN_HOST_DEVICE inline double uniform_f64(RandomStream stream, std::int64_t i) {
-  return static_cast<double>(random_bits(stream, i) >> 11) * 0x1p-53;
+  return uniform_of(random_bits(stream, i));
 }
 
 /// Transforms u in (0, 1] and v in [0, 1) to one of two independent normal values (Box and Muller,
@@ -92,22 +98,29 @@ ANTICHAIN_HOST_DEVICE inline double box_muller(double u, double v, bool second) 
   return radius * (second ? std::sin(angle) : std::cos(angle));
 }
 
+/// Returns one of the two normal values that two words give.
+ANTICHAIN_HOST_DEVICE inline float normal_of(std::uint32_t word_u, std::uint32_t word_v,
+                                             bool second) {
+  return static_cast<float>(box_muller((word_u + 1.0) * 0x1p-32, word_v * 0x1p-32, second));
+}
+
 /// Draws from the normal distribution: elements i = 2j and 2j + 1 are the pair that words 2j and 2j
 /// + 1 give.
 ANTICHAIN_HOST_DEVICE inline float normal_f32(RandomStream stream, std::int64_t i) {
   const PhiloxBlock block = stream_block(stream, i / 4);
   const auto first = static_cast<std::size_t>(i % 4 / 2 * 2);
-  const double u = (block[first] + 1.0) * 0x1p-32, v = block[first + 1] * 0x1p-32;
-  return static_cast<float>(box_muller(u, v, i % 2 == 1));
+  return normal_of(block[first], block[first + 1], i % 2 == 1);
 }
 
 /// Likewise with 53 bits: the pair i = 2j and 2j + 1 takes the 64-bit values 2j and 2j + 1, which
 /// are block j.
+ANTICHAIN_HOST_DEVICE inline double normal_of(std::uint64_t bits_u, std::uint64_t bits_v,
+                                              bool second) {
+  return box_muller((static_cast<double>(bits_u >> 11) + 1) * 0x1p-53, uniform_of(bits_v), second);
+}
 ANTICHAIN_HOST_DEVICE inline double normal_f64(RandomStream stream, std::int64_t i) {
   const PhiloxBlock block = stream_block(stream, i / 2);
-  const auto bits_u = static_cast<double>(join_words(block[0], block[1]) >> 11);
-  const auto bits_v = static_cast<double>(join_words(block[2], block[3]) >> 11);
-  return box_muller((bits_u + 1) * 0x1p-53, bits_v * 0x1p-53, i % 2 == 1);
+  return normal_of(join_words(block[0], block[1]), join_words(block[2], block[3]), i % 2 == 1);
 }
 
 /// Returns below which of the 2^32 words a draw of that probability, within [0, 1], is true.

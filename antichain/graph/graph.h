@@ -103,6 +103,9 @@ class Graph {
   /// Returns `var` as seen from the region that is being built, capturing it where it is from
   /// outside.
   Var capture(Var var);
+  /// Returns a number that no other draw of this graph has: draws are told apart by their order
+  /// alone, so that a cast more between them, in another precision, changes none of them.
+  std::int64_t next_random_stream() { return ++random_streams_; }
   /// Returns the value that a captured parameter stands for, as its own region knows it; other
   /// values as they are.
   Var origin(Var var);
@@ -198,6 +201,7 @@ class Graph {
   std::unordered_map<OpId, std::vector<std::uint32_t>> found_sizes_;
   std::unordered_map<std::uint32_t, OpId> size_finders_;  // by symbol
   std::vector<Op> inputs_;
+  std::int64_t random_streams_ = 0;
   std::deque<StateInfo> states_;
   std::unordered_map<std::string, Effects> effects_;
 };

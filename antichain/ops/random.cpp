@@ -150,12 +150,11 @@ std::vector<AttrSpec> draw_attributes(std::vector<AttrSpec> own) {
   return own;
 }
 
-// Applies a random op. With the key of the run, the number of ops built so far makes a stream of
-// its own, since the draw itself adds an op; it is never 0, because reading the key is an op too.
+// Applies a random op; stream 0 is for keys that the user gives.
 Var draw(Graph& graph, const OpDef& def, const RandomOptions& options, Attrs attrs, Place place) {
   const LocationGuard location(graph, place);
   const Var key = options.key.valid() ? options.key : random_key(graph);
-  attrs.set("stream", options.key.valid() ? 0 : static_cast<std::int64_t>(graph.num_ops()));
+  attrs.set("stream", options.key.valid() ? 0 : graph.next_random_stream());
   return graph.add(def, {key}, std::move(attrs)).output();
 }
 

@@ -89,6 +89,17 @@ TEST(Random, EveryCallIsAStreamOfItsOwn) {
   EXPECT_NE(found[0].to_vector<double>(), found[1].to_vector<double>());
 }
 
+TEST(Random, OpsBetweenDrawsChangeNoDraw) {
+  const auto second_draw = [](bool with_more_ops) {
+    Session session({.seed = 7});
+    Graph graph = session.graph();
+    const Var first = random_uniform(graph, f32, {5});
+    const Var between = with_more_ops ? cast(cast(first, f64) * 2, f32) : first;
+    return draw(session, graph, cast(random_uniform(graph, f32, {5}) + 0 * between, f64));
+  };
+  EXPECT_EQ(second_draw(true), second_draw(false));
+}
+
 TEST(Random, AGivenKeyDeterminesTheDraw) {
   Session session;
   Graph graph = session.graph();

@@ -9,6 +9,7 @@
 #include "antichain/backends/cpu/norm_gradient_kernels.h"
 #include "antichain/backends/cpu/onednn_kernels.h"
 #include "antichain/backends/cpu/pooling_kernels.h"
+#include "antichain/backends/cpu/random_kernels.h"
 #include "antichain/backends/cpu/reduce_kernels.h"
 #include "antichain/backends/cpu/rowwise_kernels.h"
 #include "antichain/backends/cpu/sparse_kernels.h"
@@ -39,6 +40,7 @@ class CpuBackend final : public Backend {
     cpu::register_along_axis(kernels_);
     cpu::register_sparse(kernels_);
     cpu::register_pooling(kernels_);
+    cpu::register_random(kernels_);
   }
 
   std::string_view name() const override { return "cpu"; }
