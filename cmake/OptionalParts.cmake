@@ -117,15 +117,31 @@ macro(antichain_find_MPI)
   set(version "${MPI_CXX_VERSION}")
 endmacro()
 
-# Asked by llvm-config: LLVM's own package file stops the configuration when one of its parts is
-# missing, too dear for something that nothing links yet.
+# Target antichain::llvm: the one shared library. Asked by llvm-config: LLVM's own package file stops
+# the configuration when a part of it that nobody needs is missing.
 macro(antichain_find_LLVM)
-  find_program(LLVM_CONFIG NAMES llvm-config-19 llvm-config)
-  mark_as_advanced(LLVM_CONFIG)
-  if(LLVM_CONFIG)
-    execute_process(COMMAND "${LLVM_CONFIG}" --version OUTPUT_VARIABLE version
+  find_program(ANTICHAIN_LLVM_CONFIG NAMES llvm-config-19 llvm-config-18)
+  mark_as_advanced(ANTICHAIN_LLVM_CONFIG)
+  if(ANTICHAIN_LLVM_CONFIG)
+    execute_process(COMMAND "${ANTICHAIN_LLVM_CONFIG}" --version OUTPUT_VARIABLE version
       OUTPUT_STRIP_TRAILING_WHITESPACE)
-    set(found TRUE)
+    execute_process(COMMAND "${ANTICHAIN_LLVM_CONFIG}" --includedir OUTPUT_VARIABLE include
+      OUTPUT_STRIP_TRAILING_WHITESPACE)
+    execute_process(COMMAND "${ANTICHAIN_LLVM_CONFIG}" --libdir OUTPUT_VARIABLE libraries
+      OUTPUT_STRIP_TRAILING_WHITESPACE)
+    string(REGEX MATCH "^[0-9]+" major "${version}")
+    find_library(ANTICHAIN_LLVM_LIBRARY NAMES LLVM-${major} LLVM HINTS "${libraries}")
+    mark_as_advanced(ANTICHAIN_LLVM_LIBRARY)
+    if(ANTICHAIN_LLVM_LIBRARY AND EXISTS "${include}/llvm/ExecutionEngine/Orc/LLJIT.h")
+      set(found TRUE)
+      add_library(antichain_llvm INTERFACE)
+      add_library(antichain::llvm ALIAS antichain_llvm)
+      set_target_properties(antichain_llvm PROPERTIES EXPORT_NAME llvm)
+      target_include_directories(antichain_llvm SYSTEM INTERFACE "$<BUILD_INTERFACE:${include}>")
+      # Distributions link LLVM-<major> where every linker looks; an installed Antichain needs that.
+      target_link_libraries(antichain_llvm INTERFACE "$<BUILD_INTERFACE:${ANTICHAIN_LLVM_LIBRARY}>"
+        "$<INSTALL_INTERFACE:LLVM-${major}>")
+    endif()
   endif()
 endmacro()
 
@@ -150,9 +166,9 @@ endmacro()
 antichain_optional_part(BLAS "BLAS" "fast matrix products and convolutions in the cpu backend")
 antichain_optional_part(OPENMP "OpenMP" "threads inside the ops of the cpu backend")
 antichain_optional_part(ONEDNN "oneDNN" "fast matrix products and convolutions in the cpu backend")
+antichain_optional_part(LLVM "LLVM" "compiled code for fused element-wise ops in the cpu backend")
 antichain_optional_part(ZLIB "zlib" "reading data packed with gzip")
 antichain_optional_part(LZMA "liblzma" "reading data packed with xz")
 antichain_optional_part(CURL "libcurl" "downloading data sets")
 antichain_optional_part(CUDA "CUDA" "the cuda backend" NOT_USED_YET)
 antichain_optional_part(MPI "MPI" "training on several machines" NOT_USED_YET)
-antichain_optional_part(LLVM "LLVM" "code generation for the cpu backend" NOT_USED_YET)

@@ -33,7 +33,7 @@ struct GradientRun {
 };
 
 GradientRun compile_gradients(Session& session, const ModelContext& context, const Task& task,
-                              const std::string& engine) {
+                              const std::string& engine, const OptimiserOptions& optimiser) {
   const Var loss = total_loss(task.model(context));
   const std::vector<Var> weights = parameters(context.graph);
   std::vector<Var> outputs = grad(loss, weights, {.engine = engine, .zero_if_unused = true});
@@ -42,7 +42,7 @@ GradientRun compile_gradients(Session& session, const ModelContext& context, con
   for (const Var weight : weights) {
     names.push_back(state_name(weight));
   }
-  return {std::move(names), session.compile(outputs)};
+  return {std::move(names), session.compile(outputs, {.optimiser = optimiser})};
 }
 
 Tensor widened(const Tensor& tensor) {
@@ -80,7 +80,7 @@ GradientCheck check_gradients(const Recipe& recipe, const RecipeContext& context
                         {.graph = graph,
                          .settings = run.context().settings,
                          .engine = recipe.engine_for_chain ? engine : ""},
-                        run.task(), recipe.engine_for_chain ? "" : engine);
+                        run.task(), recipe.engine_for_chain ? "" : engine, context.optimiser);
 
   // Copied before anything has run: a run counts random numbers and moves statistics.
   Session exact_session({.seed = context.seed, .logger = context.logger});
@@ -94,7 +94,7 @@ GradientCheck check_gradients(const Recipe& recipe, const RecipeContext& context
   Graph exact_graph = exact_session.graph();
   const GradientRun exact_run = compile_gradients(
       exact_session, {.graph = exact_graph, .settings = run.context().settings, .dtype = f64},
-      run.task(), "");
+      run.task(), "", {.level = 0});
   const Gradients found = found_run(batch), exact = exact_run(exact_batch);
 
   GradientCheck check{.loss = found.loss, .loss_f64 = exact.loss};

@@ -11,6 +11,7 @@
 #include "antichain/base/logger.h"
 #include "antichain/data/batches.h"
 #include "antichain/graph/graph.h"
+#include "antichain/passes/pipeline.h"
 #include "recipes/settings.h"
 
 namespace antichain {
@@ -21,6 +22,7 @@ struct RecipeContext {
   std::int64_t seed = 0;
   std::string device = "cpu";
   std::string data_folder = {};  // empty: where data usually is
+  OptimiserOptions optimiser = {};
   Logger logger = Logger();
 };
 

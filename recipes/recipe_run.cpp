@@ -81,7 +81,7 @@ const Executable& RecipeRun::step() {
         loss, context_.settings,
         {.steps_per_epoch = batches()->batches_per_epoch(),
          .engine = recipe_.engine_for_chain ? std::string() : context_.settings.text("engine")});
-    step_ = session_.compile({loss}, {.updates = updates});
+    step_ = session_.compile({loss}, {.updates = updates, .optimiser = context_.optimiser});
   }
   return *step_;
 }
@@ -98,7 +98,7 @@ const Executable& RecipeRun::evaluation() {
     if (objective.hits.valid()) {
       outputs.push_back(objective.hits);
     }
-    evaluation_ = session_.compile(outputs);
+    evaluation_ = session_.compile(outputs, {.optimiser = context_.optimiser});
   }
   return *evaluation_;
 }

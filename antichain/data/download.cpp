@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "antichain/base/error.h"
-#include "antichain/data/sha256.h"
+#include "antichain/base/sha256.h"
 
 #ifdef ANTICHAIN_HAS_CURL
 #include <curl/curl.h>

@@ -153,6 +153,12 @@ bool operator==(const Attrs& a, const Attrs& b) {
                     });
 }
 
+bool is_bound(const AttrValue& value, const DimEnv& env) {
+  const Dim* dim = std::get_if<Dim>(&value);
+  const Dims* dims = std::get_if<Dims>(&value);
+  return (!dim || dim->is_bound(env)) && (!dims || is_bound(*dims, env));
+}
+
 std::string print_attr(const AttrValue& value) { return std::visit(PrintValue{}, value); }
 
 }  // namespace antichain

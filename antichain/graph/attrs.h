@@ -59,6 +59,9 @@ class Attrs {
   std::vector<Entry> entries_;
 };
 
+/// Returns whether every symbol in it has a value.
+bool is_bound(const AttrValue& value, const DimEnv& env);
+
 std::string print_attr(const AttrValue& value);
 
 }  // namespace antichain

@@ -4,8 +4,11 @@
 
 namespace antichain {
 
-Cloner::Cloner(Graph& source, Graph& target, Replace replace)
-    : source_(source), target_(target), replace_(std::move(replace)) {}
+Cloner::Cloner(Graph& source, Graph& target, Replace replace, CopyOps copy_ops)
+    : source_(source),
+      target_(target),
+      replace_(std::move(replace)),
+      copy_ops_(std::move(copy_ops)) {}
 
 void Cloner::map(Var original, Var copy) { copies_[original.id()] = copy; }
 
@@ -63,6 +66,16 @@ std::vector<Var> Cloner::copy(Op op) {
   return outputs;
 }
 
+void Cloner::copy_all(std::span<const Op> ops, std::span<const Var> results) {
+  if (copy_ops_) {
+    copy_ops_(*this, ops, results);
+    return;
+  }
+  for (Op op : ops) {
+    copy(op);
+  }
+}
+
 void Cloner::rename_fresh_dims(const Dims& original, const Dims& copy) {
   for (std::size_t i = 0; i < original.size() && i < copy.size(); ++i) {
     if (!(original[i] == copy[i]) && original[i].is_symbol()) {
@@ -72,10 +85,10 @@ void Cloner::rename_fresh_dims(const Dims& original, const Dims& copy) {
 }
 
 RegionId Cloner::copy_region(RegionId region) {
-  if (&source_ == &target_ && renamed_dims_.empty() && !replace_) {
+  if (&source_ == &target_ && renamed_dims_.empty() && !replace_ && !copy_ops_) {
     return region;
   }
-  Cloner inner(source_, target_, replace_);
+  Cloner inner(source_, target_, replace_, copy_ops_);
   inner.renamed_dims_ = renamed_dims_;
   RegionScope scope(target_);
   for (Var param : source_.vars(source_.region(region).params)) {
@@ -87,10 +100,9 @@ RegionId Cloner::copy_region(RegionId region) {
     const std::string name = param.has_name() ? param.name() : "";
     inner.map(param, scope.param(type, name));
   }
-  for (Op op : schedule_region(source_, region)) {
-    inner.copy(op);
-  }
-  return scope.finish(inner(source_.vars(source_.region(region).results)));
+  const std::vector<Var> results = source_.vars(source_.region(region).results);
+  inner.copy_all(schedule_region(source_, region), results);
+  return scope.finish(inner(results));
 }
 
 std::vector<Var> inline_region(Graph& graph, RegionId region, std::span<const Var> arguments) {

@@ -16,8 +16,12 @@ class Cloner {
  public:
   /// Sees each copy and returns what is to stand for its outputs: those or something equal.
   using Replace = std::function<std::vector<Var>(Op copy)>;
+  /// Copies the ops of one region by `cloner`, in its own way. They are given in an order in which
+  /// they can run; `results` are the values that are read from elsewhere.
+  using CopyOps =
+      std::function<void(Cloner& cloner, std::span<const Op> ops, std::span<const Var> results)>;
 
-  Cloner(Graph& source, Graph& target, Replace replace = {});
+  Cloner(Graph& source, Graph& target, Replace replace = {}, CopyOps copy_ops = {});
 
   /// Makes `copy` stand for `original`.
   void map(Var original, Var copy);
@@ -26,6 +30,12 @@ class Cloner {
   std::vector<Var> operator()(std::span<const Var> originals) const;
   /// Copies one op into the target's current region and returns its outputs there.
   std::vector<Var> copy(Op op);
+  /// Copies ops of one region, in the way that it was given or one by one.
+  void copy_all(std::span<const Op> ops, std::span<const Var> results);
+  /// Returns the copy of an op that was copied as it is.
+  Op twin(Op op) const { return target_.op(op_copies_.at(op.id())); }
+  Graph& source() const { return source_; }
+  Graph& target() const { return target_; }
   /// Copies a region, or shares it when that is the same.
   RegionId copy_region(RegionId region);
 
@@ -37,6 +47,7 @@ class Cloner {
   Graph& source_;
   Graph& target_;
   Replace replace_;
+  CopyOps copy_ops_;
   std::unordered_map<VarId, Var> copies_;
   std::unordered_map<OpId, OpId> op_copies_;
   std::unordered_map<std::uint32_t, Dim> renamed_dims_;

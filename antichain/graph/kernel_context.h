@@ -10,6 +10,7 @@
 #include "antichain/graph/attrs.h"
 #include "antichain/graph/dim.h"
 #include "antichain/graph/state_store.h"
+#include "antichain/graph/var.h"
 #include "antichain/tensor/tensor.h"
 
 namespace antichain {
@@ -29,6 +30,7 @@ class KernelContext {
  public:
   std::span<const Tensor* const> inputs;
   std::span<Tensor* const> outputs;
+  Op op;  // for what it consists of; attributes are below
   const Attrs* attrs = nullptr;
   const DimEnv* env = nullptr;
   StateStore* states = nullptr;

@@ -95,8 +95,10 @@ std::string Op::describe() const {
   std::string_view file = location().file_name();
   file.remove_prefix(std::min(file.size(), file.rfind('/') + 1));
   const std::string in = scope().empty() ? "" : fmt::format(" in '{}'", scope());
-  return fmt::format("{} {}{} ({}:{})", def().name, num_outputs() ? output(0).name() : "", in, file,
-                     location().line());
+  const auto* const label = attrs().find("label");
+  const std::string parts = label ? fmt::format("({})", std::get<std::string>(*label)) : "";
+  return fmt::format("{}{} {}{} ({}:{})", def().name, parts, num_outputs() ? output(0).name() : "",
+                     in, file, location().line());
 }
 
 }  // namespace antichain

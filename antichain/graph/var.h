@@ -111,7 +111,8 @@ class Op {
   const std::source_location& location() const;
   /// Returns the scope that was open when the op was built: "encoder.gru".
   const std::string& scope() const;
-  /// Returns "matmul in 'encoder' (model.cpp:12)", for messages.
+  /// Returns "matmul in 'encoder' (model.cpp:12)", for messages. The attribute "label" of an op
+  /// that stands for others, if it has one, follows the name.
   std::string describe() const;
   bool operator==(const Op& other) const { return graph_ == other.graph_ && id_ == other.id_; }
 

@@ -8,6 +8,7 @@
 #include "antichain/ops/creation.h"
 #include "antichain/ops/debug_ops.h"
 #include "antichain/ops/elementwise.h"
+#include "antichain/ops/fused.h"
 #include "antichain/ops/gradient_ops.h"
 #include "antichain/ops/indexing.h"
 #include "antichain/ops/matmul.h"
@@ -50,6 +51,7 @@ const std::vector<OpFamily>& op_families() {
       {"Watching values", debug_family()},
       {"Flow of gradients", gradient_family()},
       {"Control flow", control_flow_family()},
+      {"Fusion", fusion_family()},
   };
   return families;
 }

@@ -1,9 +1,5 @@
 #include "antichain/passes/simplify.h"
 
-#include "antichain/graph/clone.h"
-#include "antichain/graph/structural_ops.h"
-#include "antichain/graph/traversal.h"
-
 namespace antichain {
 
 namespace {
@@ -33,34 +29,6 @@ std::vector<Var> rewrite(Op op) {
 
 }  // namespace
 
-GraphCopy simplify(Graph& source, std::span<const Var> values, std::span<const Op> ops,
-                   const SimplifyOptions& options) {
-  GraphCopy copy{std::make_unique<Graph>(source.dim_pool(), source.engines()), {}, {}};
-  for (const StateInfo& state : source.states()) {
-    copy.graph->add_state({state.name, state.type, {}, state.trainable});
-  }
-  std::unordered_map<OpId, Op> twins;
-  Op last_twin;
-  Cloner cloner(source, *copy.graph, [&](Op twin) {
-    last_twin = twin;
-    // An op that waits for others stays, because its replacement would not wait.
-    return options.rewrites && twin.control_edges().empty() ? rewrite(twin) : twin.outputs();
-  });
-  for (Op input : source.inputs()) {
-    cloner.copy(input);
-    twins[input.id()] = last_twin;
-  }
-  for (Op op : schedule(source, values, ops)) {
-    if (&op.def() != &input_def()) {
-      cloner.copy(op);
-      twins[op.id()] = last_twin;
-    }
-  }
-  copy.values = cloner(values);
-  for (Op op : ops) {
-    copy.ops.push_back(twins.at(op.id()));
-  }
-  return copy;
-}
+GraphCopy simplify(const GraphCopy& source) { return copy_graph(source, replacing_ops(rewrite)); }
 
 }  // namespace antichain

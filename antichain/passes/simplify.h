@@ -1,28 +1,11 @@
-// The pass that applies the ops' local rewrites, shares equal ops and drops what nobody needs.
+// The pass that applies the ops' local rewrites.
 #pragma once
 
-#include <memory>
-#include <span>
-#include <vector>
-
-#include "antichain/graph/graph.h"
+#include "antichain/passes/graph_copy.h"
 
 namespace antichain {
 
-/// A graph of its own with the values and ops that were asked for.
-struct GraphCopy {
-  std::unique_ptr<Graph> graph;
-  std::vector<Var> values;
-  std::vector<Op> ops;
-};
-
-struct SimplifyOptions {
-  bool rewrites = true;  // apply OpDef::rewrites; without it the copy is plain
-};
-
-/// Copies what `values` and `ops` need into a new graph, rewriting on the way. Inputs and states
-/// are all kept.
-GraphCopy simplify(Graph& source, std::span<const Var> values, std::span<const Op> ops,
-                   const SimplifyOptions& options = {});
+/// Copies, applying OpDef::rewrites on the way until none fires.
+GraphCopy simplify(const GraphCopy& source);
 
 }  // namespace antichain

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "antichain/runtime/kernel_table.h"
@@ -27,6 +28,9 @@ class Backend {
   /// Copies the values of `from` into the memory of `to`; both have one dtype and shape, are packed
   /// unless both are in host memory, and lie here or in host memory.
   virtual void copy(const Tensor& to, const Tensor& from) const = 0;
+
+  /// Returns the code that was generated for an op, for people to read; empty where there is none.
+  virtual std::string generated_code(Op) const { return {}; }
 
   const KernelTable& kernels() const { return kernels_; }
 

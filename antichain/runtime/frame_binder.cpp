@@ -10,12 +10,6 @@ namespace {
 // Values up to this size that depend on sizes alone are computed once and kept.
 constexpr std::size_t kFixedBytes = 4096;
 
-bool is_bound(const AttrValue& value, const DimEnv& env) {
-  const Dim* dim = std::get_if<Dim>(&value);
-  const Dims* dims = std::get_if<Dims>(&value);
-  return (!dim || dim->is_bound(env)) && (!dims || antichain::is_bound(*dims, env));
-}
-
 }  // namespace
 
 FrameBinder::FrameBinder(Frame& frame)
@@ -54,7 +48,7 @@ Tensor FrameBinder::layout(Slot slot) const {
 
 void FrameBinder::lay_out_params() {
   for (Slot slot : program_.params()) {
-    if (antichain::is_bound(program_.value(slot).shape(), state_.env)) {
+    if (is_bound(program_.value(slot).shape(), state_.env)) {
       frame_.values_[slot] = layout(slot);
       frame_.places_[slot].home = Home::given;
     }
@@ -107,9 +101,8 @@ bool FrameBinder::is_late(const Program::Step& step) const {
       return true;
     }
   }
-  return std::ranges::any_of(step.outputs, [&](Slot slot) {
-    return !antichain::is_bound(program_.value(slot).shape(), env);
-  });
+  return std::ranges::any_of(
+      step.outputs, [&](Slot slot) { return !is_bound(program_.value(slot).shape(), env); });
 }
 
 bool FrameBinder::is_fixed(const Program::Step& step) const {

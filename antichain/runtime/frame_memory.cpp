@@ -76,16 +76,30 @@ void FrameBinder::reuse_inputs() {
     if (bound.kind != BoundStep::Kind::kernel || !bound.step->runner.kernel().in_place) {
       continue;
     }
+    const OpRunner& runner = bound.step->runner;
+    const std::vector<Slot>&inputs = bound.step->inputs, &outputs = bound.step->outputs;
     std::vector<Slot> taken;
-    for (Slot out : bound.step->outputs) {
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+      const Slot out = outputs[o];
       if (frame_.places_[out].home != Home::planned) {
         continue;
       }
-      const auto in = std::ranges::find_if(bound.step->inputs, [&](Slot slot) {
-        return may_take_over(bound, n, slot, out) &&
+      // All inputs that lie in this memory must allow it.
+      const auto overwrites = [&](Slot storage) {
+        for (std::size_t i = 0; runner.kernel().may_overwrite && i < inputs.size(); ++i) {
+          if (storage_of(inputs[i]) == storage && frame_.places_[inputs[i]].home == Home::planned &&
+              !runner.kernel().may_overwrite(runner.op(), static_cast<int>(o),
+                                             static_cast<int>(i))) {
+            return false;
+          }
+        }
+        return true;
+      };
+      const auto in = std::ranges::find_if(inputs, [&](Slot slot) {
+        return may_take_over(bound, n, slot, out) && overwrites(storage_of(slot)) &&
                std::ranges::find(taken, storage_of(slot)) == taken.end();
       });
-      if (in != bound.step->inputs.end()) {
+      if (in != inputs.end()) {
         const Slot storage = storage_of(*in);
         taken_from_[out] = storage;
         taken.push_back(storage);

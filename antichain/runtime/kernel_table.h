@@ -29,6 +29,9 @@ struct Kernel {
   /// Writes an element of an output only after it has read that element of all inputs of the same
   /// shape, so that an output may take the memory of such an input.
   bool in_place = false;
+  /// Says for `in_place` which input an output may take the memory of; empty: any.
+  std::function<bool(Op op, int out, int in)> may_overwrite = nullptr;
+  bool runs_regions = false;  // by KernelContext::run_region; others look into them by themselves
 };
 
 class KernelTable {

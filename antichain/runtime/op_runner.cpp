@@ -70,6 +70,9 @@ OpRunner::OpRunner(Op op, const KernelTable& kernels, const Logger& logger)
       where_(op.describe()),
       kernel_(kernels.choose(op, logger)),
       on_host_(kernel_.name == kReferenceKernel) {
+  if (!on_host_ && !kernel_.runs_regions) {
+    return;
+  }
   Graph& graph = op.graph();
   for (RegionId region : op.regions()) {
     regions_.emplace_back(graph, graph.vars(graph.region(region).params),
@@ -95,6 +98,7 @@ void OpRunner::check_constraints(const DimEnv& env) const {
 KernelContext OpRunner::context(RunState& state, std::span<const std::uint8_t> wanted,
                                 std::any& memory) const {
   KernelContext context;
+  context.op = op_;
   context.attrs = &op_.attrs();
   context.env = &state.env;
   context.states = state.states;

@@ -9,7 +9,6 @@
 #include "antichain/graph/verify.h"
 #include "antichain/ops/random.h"
 #include "antichain/ops/state_ops.h"
-#include "antichain/passes/simplify.h"
 
 namespace antichain {
 
@@ -61,7 +60,7 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
   for (Var update : options.updates) {
     effects.push_back(update.producer());
   }
-  GraphCopy copy = simplify(graph, outputs, effects, {.rewrites = options.simplify});
+  GraphCopy copy = optimise(graph, outputs, effects, options.optimiser);
   count_runs(copy);
   return Executable(std::move(copy.graph), copy.values, copy.ops, *backend_, backend_->kernels(),
                     logger(), states_);
@@ -103,7 +102,7 @@ void Session::initialise_state(Graph& graph, const std::string& name) {
             "something that needs no input",
             name, needed.output().name());
   }
-  GraphCopy copy = simplify(graph, std::vector<Var>{state.initial}, {});
+  GraphCopy copy = optimise(graph, std::vector<Var>{state.initial}, {});
   const Executable evaluate(std::move(copy.graph), copy.values, {}, *backend_, backend_->kernels(),
                             logger(), states_);
   states_.set(name, evaluate({})[0]);

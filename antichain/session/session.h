@@ -11,6 +11,7 @@
 #include "antichain/base/logger.h"
 #include "antichain/graph/graph.h"
 #include "antichain/graph/state_store.h"
+#include "antichain/passes/pipeline.h"
 #include "antichain/runtime/backend.h"
 #include "antichain/runtime/executable.h"
 
@@ -24,7 +25,7 @@ struct SessionOptions {
 
 struct CompileOptions {
   std::vector<Var> updates = {};  // values whose ops run for their effect: assign, add_update
-  bool simplify = true;           // apply the ops' local rewrites
+  OptimiserOptions optimiser = {};
 };
 
 /// A session, its graphs and its executables belong to one thread at a time, with one exception: an

@@ -20,7 +20,8 @@ namespace {
 
 struct ExplainArguments {
   std::shared_ptr<RecipeArguments> recipe;
-  std::string dot, text;
+  std::string dot, text, code;
+  bool clusters = false;
 };
 
 struct Explanation {
@@ -50,6 +51,40 @@ void explain_ops(const Profiler& profiler, Explanation& explanation) {
   }
 }
 
+std::string names_of(const std::vector<Var>& values) {
+  std::string names;
+  for (Var value : values) {
+    names += fmt::format("{}{} {}{}", names.empty() ? "" : ", ", value.name(), name(value.dtype()),
+                         to_string(value.shape()));
+  }
+  return names;
+}
+
+// The ops that are computed together, of all regions, with the code that was generated for them.
+struct Clusters {
+  Table table{{"fused", "inputs", "outputs", "code"}};
+  Json json = Json::array();
+  std::string code;
+
+  Clusters(Graph& graph, const Backend& backend) {
+    for (std::uint32_t id = 0; id < graph.num_ops(); ++id) {
+      const Op op = graph.op(OpId{id});
+      if (op.def().name != "fused") {
+        continue;
+      }
+      const std::string& ops = op.attrs().get<std::string>("label");
+      const std::string generated = backend.generated_code(op);
+      const std::string how = generated.empty() ? "loops" : "compiled";
+      const std::string inputs = names_of(op.inputs()), outputs = names_of(op.outputs());
+      table.add({ops, inputs, outputs, how});
+      json.push_back({{"ops", ops}, {"inputs", inputs}, {"outputs", outputs}, {"code", how}});
+      if (!generated.empty()) {
+        code += fmt::format("; {}\n{}\n", op.describe(), generated);
+      }
+    }
+  }
+};
+
 void explain(const ExplainArguments& arguments, const Globals& globals) {
   const Recipe& recipe = find_recipe(arguments.recipe->recipe);
   RecipeRun run(recipe, make_context(recipe, *arguments.recipe, globals));
@@ -78,8 +113,14 @@ void explain(const ExplainArguments& arguments, const Globals& globals) {
     write_file(arguments.text, print_text(run.step().graph()));
     facts.add({"listing", arguments.text});
   }
+  const Clusters clusters(run.step().graph(), run.session().backend());
+  if (!arguments.code.empty()) {
+    write_file(arguments.code, clusters.code);
+    facts.add({"code", arguments.code});
+  }
   globals.output.finish(
-      fmt::format("{}\n{}\n{}", facts.str(), explanation.parameters.str(), explanation.ops.str()),
+      fmt::format("{}\n{}\n{}{}", facts.str(), explanation.parameters.str(), explanation.ops.str(),
+                  arguments.clusters ? "\n" + clusters.table.str() : std::string()),
       {{"recipe", recipe.name},
        {"engine", run.context().settings.text("engine")},
        {"parameters", run.num_parameters()},
@@ -87,6 +128,7 @@ void explain(const ExplainArguments& arguments, const Globals& globals) {
        {"peak_bytes", run.peak_bytes()},
        {"flops_per_step", counter.flops()},
        {"parameter_list", explanation.parameters_json},
+       {"clusters", clusters.json},
        {"ops", explanation.ops_json}});
 }
 
@@ -100,6 +142,12 @@ void add_explain_command(CLI::App& app, const Globals& globals) {
   command->add_option("--dot", arguments->dot, "Write the compiled graph for Graphviz")
       ->type_name("FILE");
   command->add_option("--text", arguments->text, "Write the compiled graph as text")
+      ->type_name("FILE");
+  command->add_flag("--clusters", arguments->clusters,
+                    "Also list the ops that are computed together");
+  command
+      ->add_option("--code", arguments->code,
+                   "Write the code that was generated for them, as LLVM has it and as assembly")
       ->type_name("FILE");
   command->callback([&globals, arguments] { explain(*arguments, globals); });
 }

@@ -22,6 +22,7 @@ void add_bench_command(CLI::App& app, const Globals& globals);
 void add_explain_command(CLI::App& app, const Globals& globals);
 void add_data_command(CLI::App& app, const Globals& globals);
 void add_recipes_command(CLI::App& app, const Globals& globals);
+void add_passes_command(CLI::App& app, const Globals& globals);
 void add_ops_command(CLI::App& app, const Globals& globals);
 void add_engines_command(CLI::App& app, const Globals& globals);
 

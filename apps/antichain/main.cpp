@@ -33,6 +33,7 @@ void describe_program(CLI::App& app, Globals& globals) {
   add_explain_command(app, globals);
   add_data_command(app, globals);
   add_recipes_command(app, globals);
+  add_passes_command(app, globals);
   add_engines_command(app, globals);
   add_ops_command(app, globals);
   for (CLI::App* command : app.get_subcommands(nullptr)) {

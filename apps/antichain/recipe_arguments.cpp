@@ -18,6 +18,20 @@ void add_short_form(CLI::App& command, const std::shared_ptr<RecipeArguments>& a
       ->type_name(type);
 }
 
+void add_optimiser_options(CLI::App& command, OptimiserOptions& options) {
+  command
+      .add_option("--level", options.level,
+                  "How much the graph is optimised: 0 (as it was built) to 3")
+      ->capture_default_str();
+  command
+      .add_option("--disable-pass", options.disabled,
+                  "Leave out a pass of the optimiser, see `antichain passes`; may be repeated")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  command.add_flag("--fast-math", options.fast_math,
+                   "Let floats be added and multiplied in a cheaper order");
+}
+
 Json json_value(const RecipeSettings& settings, const RecipeOption& option) {
   switch (option.kind) {
     case OptionKind::integer: return settings.integer(option.name);
@@ -49,6 +63,7 @@ std::shared_ptr<RecipeArguments> add_recipe_arguments(CLI::App& command) {
                   "Set an option of the recipe, see `antichain recipes RECIPE`; may be repeated")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
+  add_optimiser_options(command, arguments->optimiser);
   return arguments;
 }
 
@@ -65,6 +80,8 @@ RecipeContext make_context(const Recipe& recipe, const RecipeArguments& argument
   context.seed = arguments.seed;
   context.device = arguments.device;
   context.data_folder = arguments.data;
+  check(arguments.optimiser);
+  context.optimiser = arguments.optimiser;
   context.logger = Logger(globals.log_level);
   return context;
 }

@@ -19,9 +19,11 @@ struct RecipeArguments {
   std::string data;
   std::vector<std::string> settings;     // of --set: NAME=VALUE
   std::vector<std::string> short_forms;  // of --epochs and the like, in the same form
+  OptimiserOptions optimiser;
 };
 
-/// Adds RECIPE, --seed, --device, --data, --set and the short forms --engine, --epochs, --batch.
+/// Adds RECIPE, --seed, --device, --data, --set, the short forms --engine, --epochs, --batch, and
+/// what is said to the graph compiler: --level, --disable-pass, --fast-math.
 std::shared_ptr<RecipeArguments> add_recipe_arguments(CLI::App& command);
 /// Returns the context that the arguments ask for; throws InvalidArgument on one that does not fit.
 RecipeContext make_context(const Recipe& recipe, const RecipeArguments& arguments,

@@ -41,17 +41,21 @@ Tensor values(DType dtype, const Shape& shape) {
   return result.cast(dtype);
 }
 
+struct UsableKernel : Kernel {
+  const OpDef* def;
+};
+
 // The kernels of an op that this CPU can run.
-std::vector<Kernel> usable_kernels(const OpDef& def) {
+std::vector<UsableKernel> usable_kernels(const OpDef& def) {
   KernelTable table;
   register_elementwise(table);
-  std::vector<Kernel> usable;
+  std::vector<UsableKernel> usable;
   std::size_t n = 0;
   for_each_simd_level([&](auto level) {
     const Kernel& kernel = table.candidates(def)[n++];
     EXPECT_EQ(kernel.name, std::string(name(level)) + " elementwise");
     if (cpu_supports(level).yes) {
-      usable.push_back(kernel);
+      usable.push_back({kernel, &def});
     }
   });
   return usable;
@@ -59,22 +63,32 @@ std::vector<Kernel> usable_kernels(const OpDef& def) {
 
 // Calls f with the context that a kernel sees.
 template <class F>
-void with_context(std::span<const Tensor> inputs, Tensor& out, const Attrs& attrs, F&& f) {
+void with_context(const OpDef& def, std::span<const Tensor> inputs, Tensor& out, const Attrs& attrs,
+                  F&& f) {
+  Graph graph;
   std::vector<const Tensor*> pointers;
+  std::vector<Var> values;
   for (const Tensor& input : inputs) {
+    const Dims shape = to_dims(input.shape());
+    values.push_back(
+        graph.input(std::to_string(values.size()), input.dtype(), {shape.begin(), shape.end()}));
     pointers.push_back(&input);
   }
   Tensor* const outputs[] = {&out};
+  const std::uint8_t wanted[] = {1};
   KernelContext context;
+  context.op = graph.add(def, values, attrs);
   context.inputs = pointers;
   context.outputs = outputs;
   context.attrs = &attrs;
+  context.wanted = wanted;
   f(context);
 }
 
-Tensor run(const Kernel& kernel, const std::vector<Tensor>& inputs, Tensor out,
+Tensor run(const UsableKernel& kernel, const std::vector<Tensor>& inputs, Tensor out,
            const Attrs& attrs = {}) {
-  with_context(inputs, out, attrs, [&](KernelContext& context) { kernel.plan(context)(context); });
+  with_context(*kernel.def, inputs, out, attrs,
+               [&](KernelContext& context) { kernel.plan(context)(context); });
   return out;
 }
 
@@ -83,7 +97,7 @@ Tensor reference(const OpDef& def, std::vector<Tensor> inputs, DType dtype, cons
     input = input.contiguous();
   }
   Tensor out = Tensor::empty(dtype, shape);
-  with_context(inputs, out, {}, def.reference);
+  with_context(def, inputs, out, {}, def.reference);
   return out;
 }
 
@@ -91,7 +105,7 @@ void expect_like_reference(const std::string& op, const std::vector<Tensor>& inp
                            const Shape& shape) {
   const OpDef& def = find_def(op);
   const Tensor want = reference(def, inputs, dtype, shape);
-  for (const Kernel& kernel : usable_kernels(def)) {
+  for (const UsableKernel& kernel : usable_kernels(def)) {
     EXPECT_TRUE(bit_equal(run(kernel, inputs, Tensor::empty(dtype, shape)), want))
         << kernel.name << " of " << op << " to " << to_string(shape);
   }
@@ -165,7 +179,7 @@ TEST(Elementwise, TakesViewsOfAnyStrides) {
 TEST(Elementwise, WritesOverAnInput) {
   for (DType dtype : {f32, f64, bf16, f16, i32}) {
     const Tensor a = values(dtype, {40007}), b = values(dtype, {1});
-    for (const Kernel& kernel : usable_kernels(find_def("subtract"))) {
+    for (const UsableKernel& kernel : usable_kernels(find_def("subtract"))) {
       const Tensor want = run(kernel, {a, b}, Tensor::empty(dtype, {40007}));
       const Tensor both = a.clone();
       EXPECT_TRUE(bit_equal(run(kernel, {both, b}, both), want)) << kernel.name;
@@ -174,7 +188,7 @@ TEST(Elementwise, WritesOverAnInput) {
   for (const char* op : {"sin", "exp", "gelu"}) {
     const Tensor x = values(f32, {40007});
     x.data<float>()[5] = 1e30F;
-    for (const Kernel& kernel : usable_kernels(find_def(op))) {
+    for (const UsableKernel& kernel : usable_kernels(find_def(op))) {
       const Tensor want = run(kernel, {x}, Tensor::empty(f32, {40007}));
       const Tensor both = x.clone();
       EXPECT_TRUE(bit_equal(run(kernel, {both}, both), want)) << kernel.name << " of " << op;
@@ -188,7 +202,7 @@ TEST(Elementwise, GivesTheSameBitsOnAnyNumberOfThreads) {
     const Tensor a = values(dtype, {331, 313}), row = values(dtype, {313}),
                  column = values(dtype, {331, 1});
     for (const char* op : {"divide", "pow", "modulo"}) {
-      for (const Kernel& kernel : usable_kernels(find_def(op))) {
+      for (const UsableKernel& kernel : usable_kernels(find_def(op))) {
         for (const Tensor& b : {a, row, column}) {
           set_num_threads(1);
           const Tensor want = run(kernel, {a, b}, Tensor::empty(dtype, {331, 313}));
@@ -201,7 +215,7 @@ TEST(Elementwise, GivesTheSameBitsOnAnyNumberOfThreads) {
       }
     }
     for (const char* op : {"exp", "gelu", "sin", "log"}) {
-      for (const Kernel& kernel : usable_kernels(find_def(op))) {
+      for (const UsableKernel& kernel : usable_kernels(find_def(op))) {
         set_num_threads(1);
         const Tensor want = run(kernel, {a}, Tensor::empty(dtype, {331, 313}));
         for (int threads : {2, 3, 4, 7}) {
@@ -219,7 +233,7 @@ TEST(Elementwise, GivesTheSameBitsOnAnyNumberOfThreads) {
 TEST(Elementwise, AnElementDoesNotDependOnItsPosition) {
   const Tensor x = values(f32, {533});
   for (const OpDef* def : elementwise_unary_family()) {
-    for (const Kernel& kernel : usable_kernels(*def)) {
+    for (const UsableKernel& kernel : usable_kernels(*def)) {
       const DType dtype = def->name == "logical_not" || def->name == "is_finite" ? boolean : f32;
       const Tensor all = run(kernel, {x}, Tensor::empty(dtype, {533}));
       for (std::int64_t i = 0; i < 533; i += 41) {
@@ -231,7 +245,7 @@ TEST(Elementwise, AnElementDoesNotDependOnItsPosition) {
   }
 }
 
-Tensor run_cast(const Kernel& kernel, const Tensor& input, DType to) {
+Tensor run_cast(const UsableKernel& kernel, const Tensor& input, DType to) {
   return run(kernel, {input}, Tensor::empty(to, input.shape()), Attrs({{"dtype", to}}));
 }
 
@@ -278,7 +292,7 @@ TEST(Elementwise, CastsAsTensorsDo) {
     const Tensor input =
         Tensor::of<double>({static_cast<std::int64_t>(elements.size())}, elements).cast(from);
     for (DType to : kAnyDType.members()) {
-      for (const Kernel& kernel : usable_kernels(cast_def())) {
+      for (const UsableKernel& kernel : usable_kernels(cast_def())) {
         EXPECT_TRUE(bit_equal(run_cast(kernel, input, to), input.cast(to).clone()))
             << kernel.name << " from " << name(from) << " to " << name(to);
       }
@@ -291,7 +305,7 @@ TEST(Elementwise, CastsEveryHalf) {
   for (int i = 0; i < 1 << 16; ++i) {
     halves.data<float16>()[i].bits = static_cast<std::uint16_t>(i);
   }
-  for (const Kernel& kernel : usable_kernels(cast_def())) {
+  for (const UsableKernel& kernel : usable_kernels(cast_def())) {
     const Tensor wide = run_cast(kernel, halves, f32);
     const std::vector<float> got = wide.to_vector<float>(), want = halves.to_vector<float>();
     for (std::size_t i = 0; i < got.size(); ++i) {

@@ -63,6 +63,9 @@ std::vector<Tensor> KernelTrial::run(const Kernel& kernel, std::span<const Tenso
   KernelContext context;
   context.inputs = input_pointers;
   context.outputs = output_pointers;
+  const std::vector<std::uint8_t> wanted(outputs.size(), 1);
+  context.op = op_;
+  context.wanted = wanted;
   context.attrs = &op_.attrs();
   context.env = &env;
   const KernelFunction compute = kernel.plan ? kernel.plan(context) : kernel.run;

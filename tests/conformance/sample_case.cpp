@@ -79,8 +79,8 @@ Feeds SampleCase::feeds(std::size_t changed, const Tensor& value) const {
   return result;
 }
 
-std::vector<Tensor> SampleCase::evaluate(const std::vector<Var>& values, bool simplify) {
-  Executable executable = session_.compile(values, {.simplify = simplify});
+std::vector<Tensor> SampleCase::evaluate(const std::vector<Var>& values, int level) {
+  Executable executable = session_.compile(values, {.optimiser = {.level = level}});
   executable.set_print_line([](std::string_view) {});
   return executable(feeds()).tensors();
 }

@@ -32,7 +32,7 @@ class SampleCase {
   Feeds feeds() const;
   Feeds feeds(std::size_t changed, const Tensor& value) const;
   /// Computes values in this case's graph.
-  std::vector<Tensor> evaluate(const std::vector<Var>& values, bool simplify = true);
+  std::vector<Tensor> evaluate(const std::vector<Var>& values, int level = 2);
 
  private:
   Session session_;

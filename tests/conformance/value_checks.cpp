@@ -5,7 +5,7 @@
 #include "antichain/autodiff/grad.h"
 #include "antichain/graph/clone.h"
 #include "antichain/graph/traversal.h"
-#include "antichain/passes/simplify.h"
+#include "antichain/passes/graph_copy.h"
 #include "tests/conformance/compare.h"
 #include "tests/conformance/remote_backend.h"
 #include "tests/conformance/sample_case.h"
@@ -18,7 +18,7 @@ namespace {
 constexpr double kRoundings = 16;
 
 std::vector<Tensor> run_with(SampleCase& sample, const KernelTable& kernels) {
-  GraphCopy copy = simplify(sample.graph(), sample.outputs(), {}, {.rewrites = false});
+  GraphCopy copy = copy_graph(sample.graph(), sample.outputs(), {});
   sample.session().compile(sample.outputs());  // gives states their initial values
   Executable executable(std::move(copy.graph), copy.values, {}, sample.session().backend(), kernels,
                         sample.session().logger(), sample.session().states());
@@ -136,8 +136,8 @@ void check_rewrite(const OpDef& def, const Rewrite& rewrite, DType dtype, CaseLo
                               << def.name;
   const auto replaced = rewrite.apply(use);
   ASSERT_TRUE(replaced.has_value()) << "'" << rewrite.name << "' does not fire on its example";
-  const std::vector<Tensor> want = sample.evaluate(sample.outputs(), false);
-  const std::vector<Tensor> got = sample.evaluate(*replaced, false);
+  const std::vector<Tensor> want = sample.evaluate(sample.outputs(), 0);
+  const std::vector<Tensor> got = sample.evaluate(*replaced, 0);
   ASSERT_EQ(got.size(), want.size());
   for (std::size_t i = 0; i < got.size(); ++i) {
     EXPECT_TRUE(bit_equal(got[i], want[i])) << rewrite.name;

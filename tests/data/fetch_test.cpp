@@ -1,4 +1,5 @@
 // Downloads from a server of the test's own that behaves, and from some that do not.
+#include "antichain/base/sha256.h"
 #include "antichain/data/fetch.h"
 
 #include <fcntl.h>
@@ -11,7 +12,6 @@
 
 #include "antichain/base/error.h"
 #include "antichain/data/download.h"
-#include "antichain/data/sha256.h"
 #include "tests/data/http_server.h"
 #include "tests/data/test_files.h"
 #include "tests/tensor/expect_error.h"

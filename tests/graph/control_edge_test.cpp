@@ -88,12 +88,12 @@ TEST_F(ControlEdges, ReachTheExecutableThroughRewrites) {
   const Var y = x * 1, noted = print(x, "noted");
   graph.add_control_edge(noted.producer(), y.producer());
   std::vector<std::string> lines;
-  for (const bool simplify : {false, true}) {
-    Executable run = session.compile({y}, {.simplify = simplify});
+  for (const int level : {0, 1, 2, 3}) {
+    Executable run = session.compile({y}, {.optimiser = {.level = level}});
     run.set_print_line([&](std::string_view line) { lines.emplace_back(line); });
     EXPECT_EQ(run({{"x", Tensor::scalar(2.0F)}}).item(), 2);
   }
-  EXPECT_EQ(lines.size(), 2U);
+  EXPECT_EQ(lines.size(), 4U);
 }
 
 TEST_F(ControlEdges, OpsThatBecomeEqualByRewritesMakeNoCycle) {

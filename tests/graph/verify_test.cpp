@@ -9,7 +9,7 @@
 #include "antichain/ops/control_flow.h"
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/reduce.h"
-#include "antichain/passes/simplify.h"
+#include "antichain/passes/pipeline.h"
 
 namespace antichain {
 namespace {
@@ -39,7 +39,7 @@ TEST(Verify, EverySampleOfEveryOp) {
       Graph graph;
       const std::vector<Var> outputs = build(graph, *def, sample);
       EXPECT_NO_THROW(verify(graph));
-      const GraphCopy copy = simplify(graph, outputs, {});
+      const GraphCopy copy = optimise(graph, outputs, {});
       EXPECT_NO_THROW(verify(*copy.graph));
     }
   }
@@ -66,7 +66,7 @@ TEST(Verify, SecondDerivativesOfNestedControlFlow) {
   verify(graph);
   const Vars all = {twice, jvp({slope}, {x}, {x})[0]};
   verify(graph);
-  verify(*simplify(graph, all, {}).graph);
+  verify(*optimise(graph, all, {}).graph);
 }
 
 }  // namespace

@@ -4,7 +4,9 @@
 #include "antichain/backends/cpu/blas_convolution.h"
 #include "antichain/backends/cpu/blas_matmul.h"
 #include "antichain/backends/cpu/elementwise.h"
+#include "antichain/backends/cpu/fused_steps.h"
 #include "antichain/backends/cpu/gather_kernels.h"
+#include "antichain/backends/cpu/jit/jit_compiler.h"
 #include "antichain/backends/cpu/movement_kernels.h"
 #include "antichain/backends/cpu/norm_gradient_kernels.h"
 #include "antichain/backends/cpu/onednn_kernels.h"
@@ -15,6 +17,7 @@
 #include "antichain/backends/cpu/sparse_kernels.h"
 #include "antichain/backends/cpu/state_kernels.h"
 #include "antichain/backends/cpu/update_kernels.h"
+#include "antichain/ops/fused.h"
 
 namespace antichain {
 
@@ -23,7 +26,7 @@ namespace {
 class CpuBackend final : public Backend {
  public:
   CpuBackend() {
-    cpu::register_elementwise(kernels_);
+    cpu::register_elementwise(kernels_, jit_);
     cpu::register_movement(kernels_);
     cpu::register_windows(kernels_);
     cpu::register_gather(kernels_);
@@ -54,6 +57,12 @@ class CpuBackend final : public Backend {
     return tensor;
   }
   void copy(const Tensor& to, const Tensor& from) const override { to.copy_from(from); }
+  std::string generated_code(Op op) const override {
+    return jit_ && &op.def() == &fused_def() ? cpu::compiled_code(op, *jit_) : std::string();
+  }
+
+ private:
+  std::shared_ptr<cpu::JitCompiler> jit_ = cpu::make_jit_compiler();
 };
 
 }  // namespace

@@ -1,83 +1,126 @@
 #include "antichain/backends/cpu/elementwise.h"
 
-#include <functional>
+#include <algorithm>
 #include <memory>
 
-#include "antichain/backends/cpu/elementwise_plan.h"
-#include "antichain/backends/cpu/simd/loops.h"
+#include "antichain/backends/cpu/fused_steps.h"
+#include "antichain/backends/cpu/jit/jit_compiler.h"
 #include "antichain/ops/elementwise.h"
+#include "antichain/ops/fused.h"
 
 namespace antichain::cpu {
 
 namespace {
 
-// The loop for inputs and output of these types, or nullptr.
-using FindLoop = std::function<ElementLoop(std::span<const DType> inputs, DType output)>;
-using GetConstants = std::function<std::vector<double>(const KernelContext&)>;
-
-void add_kernel(KernelTable& kernels, SimdLevel level, const OpDef& def, int num_inputs,
-                const FindLoop& find, const GetConstants& constants = nullptr) {
-  const auto supports = [level, find](Op op) {
-    if (Support support = cpu_supports(level); !support.yes) {
-      return support;
-    }
-    std::vector<DType> dtypes;
-    for (const Var& input : op.inputs()) {
-      dtypes.push_back(input.dtype());
-    }
-    if (!find(dtypes, op.output().dtype())) {
-      return Support::no("no loop for " + std::string(name(dtypes.front())));
-    }
-    return op.output().shape().size() <= ElementwisePlan::kMaxAxes
-               ? Support{}
-               : Support::no("more than " + std::to_string(ElementwisePlan::kMaxAxes) + " axes");
-  };
-  const auto plan = [num_inputs, find, constants](const KernelContext& context) -> KernelFunction {
-    std::vector<DType> dtypes;
-    for (int i = 0; i < num_inputs; ++i) {
-      dtypes.push_back(context.in(i).dtype());
-    }
-    const auto planned = std::make_shared<const ElementwisePlan>(
-        context, num_inputs, find(dtypes, context.out().dtype()),
-        constants ? constants(context) : std::vector<double>());
-    return [planned](KernelContext& running) { planned->run(running); };
-  };
-  kernels.add(def, {.name = std::string(name(level)) + " elementwise",
-                    .supports = supports,
-                    .plan = plan,
-                    .strided_inputs = true,
-                    .in_place = true});
+template <SimdLevel kLevel>
+ElementOp find_element_op(Op op) {
+  const OpDef& def = op.def();
+  const DType input = op.input(0).dtype(), output = op.output().dtype();
+  if (&def == &select_def()) {
+    return {select_loop<kLevel>(output)};
+  }
+  if (&def == &cast_def()) {
+    return {cast_loop<kLevel>(input, output)};
+  }
+  if (&def == &clip_def()) {
+    return {clip_loop<kLevel>(input),
+            {op.attrs().get<double>("low"), op.attrs().get<double>("high")}};
+  }
+  const LoopTable table = op.num_inputs() == 1 ? unary_loops<kLevel>() : binary_loops<kLevel>();
+  const LoopRow* const row = table.find(def.name);
+  return {row != nullptr ? row->loops[static_cast<int>(input)] : nullptr};
 }
 
-void add_rows(KernelTable& kernels, SimdLevel level, const std::vector<const OpDef*>& family,
-              int num_inputs, const LoopTable& table) {
-  for (const OpDef* def : family) {
-    if (const LoopRow* row = table.find(def->name)) {
-      add_kernel(kernels, level, *def, num_inputs, [row](std::span<const DType> inputs, DType) {
-        return row->loops[static_cast<int>(inputs[0])];
-      });
-    }
+FusedSteps steps_of_one(SimdLevel level, Op op) {
+  ElementOp found = element_op(level, op);
+  if (found.loop == nullptr) {
+    return {.support = Support::no("no loop for " + std::string(name(op.input(0).dtype())))};
   }
+  PieceStep step{.loop = found.loop,
+                 .results = {{op.output().dtype(), 0}},
+                 .constants = std::move(found.constants)};
+  for (int n = 0; n < op.num_inputs(); ++n) {
+    step.operands.push_back(n);
+  }
+  FusedSteps result;
+  result.steps.push_back(std::move(step));
+  return result;
+}
+
+using StepsOf = FusedSteps (*)(SimdLevel level, Op op);
+
+Support supports(SimdLevel level, Op op, StepsOf steps_of, JitCompiler* jit) {
+  if (Support support = cpu_supports(level); !support.yes) {
+    return support;
+  }
+  if (op.output().shape().size() > ElementwisePlan::kMaxAxes) {
+    return Support::no("more than " + std::to_string(ElementwisePlan::kMaxAxes) + " axes");
+  }
+  const FusedSteps found = steps_of(level, op);
+  if (found.support.yes && jit != nullptr) {
+    // While the rest of the graph is compiled; who plans waits for it.
+    start_compiling(found, static_cast<std::size_t>(op.num_inputs()), *jit);
+  }
+  return found.support;
+}
+
+// Whether nobody reads an input of a fused op after the output has been written to its memory.
+bool may_overwrite(Op fused, int out, int in) {
+  Graph& graph = fused.graph();
+  const RegionInfo& body = graph.region(fused.regions()[0]);
+  const VarId input = body.params[static_cast<std::size_t>(in)];
+  bool written = false;
+  for (OpId id : body.ops) {
+    const Op op = graph.op(id);
+    const std::vector<Var> operands = op.inputs();
+    if (written && std::ranges::any_of(operands, [&](Var x) { return x.id() == input; })) {
+      return false;
+    }
+    written = written || op.output().id() == body.results[static_cast<std::size_t>(out)];
+  }
+  return true;
+}
+
+Kernel make_kernel(SimdLevel level, const OpDef& def, const std::shared_ptr<JitCompiler>& jit) {
+  const StepsOf steps_of = &def == &fused_def() ? fused_steps : steps_of_one;
+  return {.name = std::string(name(level)) + " elementwise",
+          .supports = [level, steps_of,
+                       jit](Op op) { return supports(level, op, steps_of, jit.get()); },
+          .plan = [level, steps_of, jit](const KernelContext& context) -> KernelFunction {
+            FusedSteps found = steps_of(level, context.op);
+            if (jit) {
+              found = with_compiled_runs(found, context.inputs.size(), *jit);
+            }
+            const auto planned = std::make_shared<const ElementwisePlan>(
+                context, std::move(found.steps), std::move(found.numbers));
+            return [planned](KernelContext& running) { planned->run(running); };
+          },
+          .strided_inputs = true,
+          .in_place = true,
+          .may_overwrite = &def == &fused_def() ? may_overwrite : nullptr};
 }
 
 }  // namespace
 
-void register_elementwise(KernelTable& kernels) {
-  for_each_simd_level([&kernels]<SimdLevel kLevel>(std::integral_constant<SimdLevel, kLevel>) {
-    add_rows(kernels, kLevel, elementwise_unary_family(), 1, unary_loops<kLevel>());
-    add_rows(kernels, kLevel, elementwise_binary_family(), 2, binary_loops<kLevel>());
-    add_rows(kernels, kLevel, elementwise_gradient_family(), 2, binary_loops<kLevel>());
-    add_kernel(kernels, kLevel, select_def(), 3,
-               [](std::span<const DType>, DType output) { return select_loop<kLevel>(output); });
-    add_kernel(kernels, kLevel, cast_def(), 1, [](std::span<const DType> inputs, DType output) {
-      return cast_loop<kLevel>(inputs[0], output);
-    });
-    add_kernel(
-        kernels, kLevel, clip_def(), 1,
-        [](std::span<const DType> inputs, DType) { return clip_loop<kLevel>(inputs[0]); },
-        [](const KernelContext& context) {
-          return std::vector<double>{context.attr<double>("low"), context.attr<double>("high")};
-        });
+ElementOp element_op(SimdLevel level, Op op) {
+  ElementOp found;
+  for_each_simd_level([&]<SimdLevel kLevel>(std::integral_constant<SimdLevel, kLevel>) {
+    if (kLevel == level) {
+      found = find_element_op<kLevel>(op);
+    }
+  });
+  return found;
+}
+
+void register_elementwise(KernelTable& kernels, const std::shared_ptr<JitCompiler>& jit) {
+  for_each_simd_level([&]<SimdLevel kLevel>(std::integral_constant<SimdLevel, kLevel>) {
+    for (const auto& family :
+         {elementwise_unary_family(), elementwise_binary_family(), elementwise_gradient_family(),
+          elementwise_other_family(), fusion_family()}) {
+      for (const OpDef* def : family) {
+        kernels.add(*def, make_kernel(kLevel, *def, def == &fused_def() ? jit : nullptr));
+      }
+    }
   });
 }
 

@@ -2,57 +2,84 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "antichain/backends/cpu/parallel.h"
+#include "antichain/backends/cpu/thread_scratch.h"
 
 namespace antichain::cpu {
 
 namespace {
 
-constexpr std::int64_t kPiece = 1024;  // elements: the buffers of all inputs fit into the L1 cache
+constexpr std::int64_t kPiece = 1024, kShortestPiece = 128;  // elements
+constexpr std::int64_t kNearCache = 24 * 1024;  // bytes that all operands of a piece may take
 constexpr std::int64_t kMaxElementBytes = 8;
 constexpr std::int64_t kShortRow = 64;              // elements: below, a call per row is too dear
 constexpr std::int64_t kGrain = 16 * 1024;          // elements
 constexpr std::int64_t kBufferedGrain = 64 * 1024;  // elements: patterns are filled once per range
 constexpr std::int64_t kParallelFrom =
-    32 * 1024;  // elements: below, threads cost more than they do
+    32 * 1024;  // elements of one op: below, threads cost more than they do
+
+std::int64_t bytes_of(DType dtype) { return static_cast<std::int64_t>(size_of(dtype)); }
 
 }  // namespace
 
-ElementwisePlan::ElementwisePlan(const KernelContext& context, int num_inputs, ElementLoop loop,
-                                 std::span<const double> constants)
-    : loop_(loop),
-      num_inputs_(num_inputs),
-      out_bytes_(static_cast<std::int64_t>(size_of(context.out().dtype()))),
-      count_(context.out().numel()) {
-  std::copy(constants.begin(), constants.end(), constants_.begin());
+ElementwisePlan::ElementwisePlan(const KernelContext& context, std::vector<PieceStep> steps,
+                                 std::vector<Tensor> numbers)
+    : steps_(std::move(steps)), numbers_(std::move(numbers)) {
+  inputs_.resize(context.inputs.size() + numbers_.size());
+  std::vector<bool> used(inputs_.size(), false);
+  for (const PieceStep& step : steps_) {
+    for (const PieceStep::Result& result : step.results) {
+      // An output that nobody wants has no memory.
+      const bool wanted =
+          result.output >= 0 && context.wanted[static_cast<std::size_t>(result.output)] != 0;
+      results_.push_back({bytes_of(result.dtype), wanted ? result.output : -1});
+    }
+    for (const int operand : step.operands) {
+      if (static_cast<std::size_t>(operand) < used.size()) {
+        used[static_cast<std::size_t>(operand)] = true;
+      }
+    }
+  }
+  for (std::size_t n = 0; n < inputs_.size(); ++n) {
+    inputs_[n].access = used[n] ? Access::direct : Access::unused;
+  }
   merge_axes(context);
+  choose_piece(context);
   choose_access();
+  place_buffers();
+}
+
+const Tensor& ElementwisePlan::input_tensor(const KernelContext& context, std::size_t n) const {
+  return n < context.inputs.size() ? *context.inputs[n] : numbers_[n - context.inputs.size()];
 }
 
 // Axes of size 1 go, and neighbours along which every input steps evenly become one.
 void ElementwisePlan::merge_axes(const KernelContext& context) {
-  const Shape& shape = context.out().shape();
+  const auto wanted =
+      std::ranges::find_if(results_, [](const Result& result) { return result.output >= 0; });
+  ensure(wanted != results_.end(), "nobody wants what element-wise ops compute");
+  const Tensor& out = context.out(wanted->output);
+  const Shape& shape = out.shape();
+  count_ = out.numel();
   sizes_[0] = 1;
-  for (int n = 0; n < num_inputs_; ++n) {
-    inputs_[static_cast<std::size_t>(n)].element_bytes =
-        static_cast<std::int64_t>(size_of(context.in(n).dtype()));
+  for (std::size_t n = 0; n < inputs_.size(); ++n) {
+    inputs_[n].element_bytes = bytes_of(input_tensor(context, n).dtype());
   }
+  std::vector<std::int64_t> strides(inputs_.size());
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
     if (shape[axis] == 1) {
       continue;
     }
-    std::array<std::int64_t, kMaxInputs> strides{};
     bool merges = true;
-    for (int n = 0; n < num_inputs_; ++n) {
-      const Tensor& tensor = context.in(n);
-      const Input& input = inputs_[static_cast<std::size_t>(n)];
-      std::int64_t& stride = strides[static_cast<std::size_t>(n)];
+    for (std::size_t n = 0; n < inputs_.size(); ++n) {
+      const Tensor& tensor = input_tensor(context, n);
       const std::size_t missing = shape.size() - tensor.shape().size();
-      if (axis >= missing && tensor.shape()[axis - missing] != 1) {
-        stride = tensor.strides()[axis - missing] * input.element_bytes;
-      }
-      merges = merges && input.strides[num_axes_ - 1] == stride * shape[axis];
+      const bool steps = axis >= missing && tensor.shape()[axis - missing] != 1;
+      strides[n] = steps ? tensor.strides()[axis - missing] * inputs_[n].element_bytes : 0;
+      merges = merges && (inputs_[n].access == Access::unused ||
+                          inputs_[n].strides[num_axes_ - 1] == strides[n] * shape[axis]);
     }
     if (sizes_[num_axes_ - 1] == 1) {
       sizes_[num_axes_ - 1] = shape[axis];
@@ -61,10 +88,27 @@ void ElementwisePlan::merge_axes(const KernelContext& context) {
     } else {
       sizes_[num_axes_++] = shape[axis];
     }
-    for (int n = 0; n < num_inputs_; ++n) {
-      inputs_[static_cast<std::size_t>(n)].strides[num_axes_ - 1] =
-          strides[static_cast<std::size_t>(n)];
+    for (std::size_t n = 0; n < inputs_.size(); ++n) {
+      inputs_[n].strides[num_axes_ - 1] = strides[n];
     }
+  }
+}
+
+// The operands of a piece should stay in the nearest cache from one step to the next.
+void ElementwisePlan::choose_piece(const KernelContext& context) {
+  most_ = kPiece;
+  if (steps_.size() == 1) {
+    return;
+  }
+  std::int64_t bytes = 0;
+  for (std::size_t n = 0; n < inputs_.size(); ++n) {
+    bytes += input_tensor(context, n).numel() > 1 ? inputs_[n].element_bytes : 0;
+  }
+  for (const Result& result : results_) {
+    bytes += result.output >= 0 ? result.element_bytes : 0;
+  }
+  while (most_ > kShortestPiece && most_ * bytes > kNearCache) {
+    most_ /= 2;
   }
 }
 
@@ -83,14 +127,16 @@ std::int64_t ElementwisePlan::packed_period(const Input& input) const {
 }
 
 void ElementwisePlan::choose_access() {
-  const std::span<Input> inputs(inputs_.data(), static_cast<std::size_t>(num_inputs_));
   std::int64_t longest = 1;  // period; shorter ones divide it, as all end with the last axis
   bool walks = false, buffered = false;
-  for (Input& input : inputs) {
+  for (Input& input : inputs_) {
+    if (input.access == Access::unused) {
+      continue;
+    }
     input.period = packed_period(input);
     if (input.period == count_) {
       input.access = Access::direct;
-    } else if (input.period > 0 && input.period <= kPiece / 2) {
+    } else if (input.period > 0 && input.period <= most_ / 2) {
       input.access = Access::pattern;
       longest = std::max(longest, input.period);
     } else {
@@ -100,15 +146,64 @@ void ElementwisePlan::choose_access() {
   }
   const std::size_t last = num_axes_ - 1;
   by_rows_ = walks && sizes_[last] >= kShortRow;
-  for (Input& input : inputs) {
-    if (by_rows_ && input.access != Access::direct && input.strides[last] == input.element_bytes) {
+  for (Input& input : inputs_) {
+    if (by_rows_ && (input.access == Access::pattern || input.access == Access::walk) &&
+        input.strides[last] == input.element_bytes) {
       input.access = Access::row;
     }
-    all_direct_ = all_direct_ && input.access == Access::direct;
     buffered = buffered || input.access == Access::pattern || input.access == Access::walk;
   }
-  piece_ = !buffered ? count_ : by_rows_ ? kPiece : kPiece / longest * longest;
-  grain_ = buffered ? kBufferedGrain / piece_ * piece_ : kGrain;  // ranges begin where pieces begin
+  const bool whole = !buffered && steps_.size() == 1;
+  piece_ = whole ? std::max<std::int64_t>(count_, 1) : by_rows_ ? most_ : most_ / longest * longest;
+  // Ranges begin where pieces begin.
+  grain_ = buffered ? kBufferedGrain / piece_ * piece_ : whole ? kGrain : kGrain / piece_ * piece_;
+}
+
+// Gives each buffered input a place of its own, and results that only later steps read the place of
+// one that is not read any more.
+void ElementwisePlan::place_buffers() {
+  const auto take = [this](std::int64_t element_bytes) {
+    const std::size_t at = scratch_bytes_;
+    scratch_bytes_ += whole_cache_lines(static_cast<std::size_t>(most_ * element_bytes));
+    return at;
+  };
+  for (Input& input : inputs_) {
+    if (input.access == Access::pattern || input.access == Access::walk) {
+      input.buffer = take(input.element_bytes);
+    }
+  }
+  std::vector<std::size_t> last_read(results_.size(), 0);  // the step
+  std::size_t first_result = 0;
+  for (std::size_t n = 0; n < steps_.size(); ++n) {
+    for (std::size_t i = 0; i < steps_[n].results.size(); ++i) {
+      last_read[first_result++] = n;
+    }
+    for (const int operand : steps_[n].operands) {
+      const std::ptrdiff_t result = operand - static_cast<std::ptrdiff_t>(inputs_.size());
+      if (result >= 0) {
+        last_read[static_cast<std::size_t>(result)] = n;
+      }
+    }
+  }
+  std::vector<std::size_t> free;  // all of the widest element's size
+  first_result = 0;
+  for (std::size_t n = 0; n < steps_.size(); ++n) {
+    for (std::size_t i = 0; i < steps_[n].results.size(); ++i, ++first_result) {
+      if (Result& result = results_[first_result]; result.output < 0) {
+        if (free.empty()) {
+          result.buffer = take(kMaxElementBytes);
+        } else {
+          result.buffer = free.back();
+          free.pop_back();
+        }
+      }
+    }
+    for (std::size_t before = 0; before < first_result; ++before) {
+      if (last_read[before] == n && results_[before].output < 0) {
+        free.push_back(results_[before].buffer);
+      }
+    }
+  }
 }
 
 std::int64_t ElementwisePlan::offset(const Input& input, std::int64_t position) const {
@@ -174,61 +269,90 @@ void ElementwisePlan::fill(const Input& input, const std::byte* from, std::int64
   }
 }
 
-void ElementwisePlan::run_pieces(const Operands& operands, std::int64_t first,
-                                 std::int64_t last) const {
-  alignas(64) std::byte buffers[kMaxInputs][kPiece * kMaxElementBytes];
-  const void* in[kMaxInputs + 1];
-  std::copy(operands.in.begin(), operands.in.end(), in);
-  for (std::size_t n = 0; n < inputs().size(); ++n) {
+// One period, and then twice as much again and again.
+void ElementwisePlan::fill_pattern(const Input& input, const std::byte* from, std::int64_t size,
+                                   std::byte* buffer) const {
+  std::int64_t filled = std::min(input.period, size);
+  fill(input, from, 0, filled, buffer);
+  for (std::int64_t more; filled < size; filled += more) {
+    more = std::min(filled, size - filled);
+    std::memcpy(buffer + filled * input.element_bytes, buffer,
+                static_cast<std::size_t>(more * input.element_bytes));
+  }
+}
+
+void ElementwisePlan::run_steps(const std::byte** values, const Operands& operands,
+                                std::byte* scratch, std::int64_t first, std::int64_t size) const {
+  const void* in[kMaxValues];
+  void* out[kMaxValues];
+  std::size_t next = 0;  // result
+  for (const PieceStep& step : steps_) {
+    std::size_t count = 0;
+    for (const int operand : step.operands) {
+      in[count++] = values[operand];
+    }
+    if (!step.constants.empty()) {
+      in[count] = step.constants.data();
+    }
+    for (std::size_t i = 0; i < step.results.size(); ++i, ++next) {
+      const Result& result = results_[next];
+      std::byte* const to = result.output >= 0 ? operands.out[next] + first * result.element_bytes
+                                               : scratch + result.buffer;
+      out[i] = to;
+      values[inputs_.size() + next] = to;
+    }
+    if (step.loop != nullptr) {
+      step.loop(in, out[0], size);
+    } else {
+      step.cluster_loop(in, out, size);
+    }
+  }
+}
+
+void ElementwisePlan::run_range(const Operands& operands, std::int64_t first,
+                                std::int64_t last) const {
+  std::byte* const scratch = scratch_bytes_ > 0 ? thread_scratch(scratch_bytes_) : nullptr;
+  const std::byte* values[kMaxValues];
+  for (std::size_t n = 0; n < inputs_.size(); ++n) {
     if (inputs_[n].access == Access::pattern) {
-      fill(inputs_[n], operands.in[n], 0, std::min(piece_, last - first), buffers[n]);
-      in[n] = buffers[n];
+      values[n] = scratch + inputs_[n].buffer;
+      fill_pattern(inputs_[n], operands.in[n], std::min(piece_, last - first),
+                   scratch + inputs_[n].buffer);
     }
   }
   const std::int64_t row = sizes_[num_axes_ - 1];
   for (std::int64_t size; first < last; first += size) {
     size = std::min(piece_, last - first);
     size = by_rows_ ? std::min(size, row - first % row) : size;
-    for (std::size_t n = 0; n < inputs().size(); ++n) {
+    for (std::size_t n = 0; n < inputs_.size(); ++n) {
       const Input& input = inputs_[n];
       if (input.access == Access::direct) {
-        in[n] = operands.in[n] + first * input.element_bytes;
+        values[n] = operands.in[n] + first * input.element_bytes;
       } else if (input.access == Access::row) {
-        in[n] = operands.in[n] + offset(input, first);
+        values[n] = operands.in[n] + offset(input, first);
       } else if (input.access == Access::walk) {
-        fill(input, operands.in[n], first, size, buffers[n]);
-        in[n] = buffers[n];
+        fill(input, operands.in[n], first, size, scratch + input.buffer);
+        values[n] = scratch + input.buffer;
       }
     }
-    loop_(in, operands.out + first * out_bytes_, size);
+    run_steps(values, operands, scratch, first, size);
   }
-}
-
-void ElementwisePlan::run_range(const Operands& operands, std::int64_t first,
-                                std::int64_t last) const {
-  if (!all_direct_) {
-    run_pieces(operands, first, last);
-    return;
-  }
-  const void* in[kMaxInputs + 1];
-  std::copy(operands.in.begin(), operands.in.end(), in);
-  for (std::size_t n = 0; n < inputs().size(); ++n) {
-    in[n] = operands.in[n] + first * inputs_[n].element_bytes;
-  }
-  loop_(in, operands.out + first * out_bytes_, last - first);
 }
 
 void ElementwisePlan::run(const KernelContext& context) const {
   if (count_ == 0) {
     return;
   }
-  Operands operands{};
-  for (int n = 0; n < num_inputs_; ++n) {
-    operands.in[static_cast<std::size_t>(n)] = static_cast<const std::byte*>(context.in(n).raw());
+  Operands operands;  // only what is used is set
+  for (std::size_t n = 0; n < inputs_.size(); ++n) {
+    operands.in[n] = static_cast<const std::byte*>(input_tensor(context, n).raw());
   }
-  operands.in[inputs().size()] = reinterpret_cast<const std::byte*>(constants_.data());
-  operands.out = static_cast<std::byte*>(context.out().raw());
-  if (count_ < kParallelFrom) {
+  for (std::size_t n = 0; n < results_.size(); ++n) {
+    if (results_[n].output >= 0) {
+      operands.out[n] = static_cast<std::byte*>(context.out(results_[n].output).raw());
+    }
+  }
+  if (count_ * static_cast<std::int64_t>(steps_.size()) < kParallelFrom) {
     run_range(operands, 0, count_);
     return;
   }

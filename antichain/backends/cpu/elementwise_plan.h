@@ -1,51 +1,76 @@
-// How an element-wise op walks its operands: an output that is packed, inputs that are any views
-// broadcast to it, loops that take packed pieces.
+// How element-wise ops walk their operands: outputs that are packed, inputs that are any views
+// broadcast to them, loops that take packed pieces. Several ops are computed together: all of them
+// on one piece, which stays in the nearest cache, before the next.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
+#include "antichain/backends/cpu/jit/cluster_code.h"
 #include "antichain/backends/cpu/simd/loops.h"
 #include "antichain/graph/kernel_context.h"
 
 namespace antichain::cpu {
 
+/// One loop of a plan. Operands are numbers of values: the inputs come first, then the numbers,
+/// then the results of the steps in order.
+struct PieceStep {
+  struct Result {
+    DType dtype;
+    int output = -1;  // which output it is; -1: only later steps read it
+  };
+  ElementLoop loop = nullptr;          // of one result
+  ClusterLoop cluster_loop = nullptr;  // instead, of several
+  std::vector<int> operands = {};
+  std::vector<Result> results = {};
+  std::vector<double> constants = {};  // what the loop finds behind its operands
+};
+
 /// Plans once for shapes and strides, then runs many times without allocating.
 class ElementwisePlan {
  public:
-  static constexpr int kMaxInputs = 3, kMaxAxes = 16;
+  static constexpr int kMaxValues = 192, kMaxAxes = 16;
 
-  /// `constants`, if any, is what the loop finds behind the inputs.
-  ElementwisePlan(const KernelContext& context, int num_inputs, ElementLoop loop,
-                  std::span<const double> constants);
+  /// Plans for the inputs and outputs of the context. `numbers` are more inputs, of one element.
+  ElementwisePlan(const KernelContext& context, std::vector<PieceStep> steps,
+                  std::vector<Tensor> numbers = {});
 
-  /// Computes the output.
+  /// Computes the outputs.
   void run(const KernelContext& context) const;
 
  private:
-  // How the loop gets at an input.
+  // How the loops get at an input.
   enum class Access {
-    direct,   // in place: it is packed as the output is
+    direct,   // in place: it is packed as the outputs are
     pattern,  // from a buffer, filled once: the same `period` elements over and over
     row,      // in place: it is packed along the last axis, and pieces end where rows end
     walk,     // from a buffer, filled for every piece
+    unused,   // nobody reads it: a number that became part of compiled code
   };
   struct Input {
     Access access = Access::direct;
     std::int64_t element_bytes = 0;
     std::int64_t period = 1;                       // of a pattern, in elements
     std::array<std::int64_t, kMaxAxes> strides{};  // in bytes
+    std::size_t buffer = 0;                        // bytes from the start of the scratch memory
   };
-  struct Operands {  // addresses of first elements; constants come behind the inputs
-    std::array<const std::byte*, kMaxInputs + 1> in;
-    std::byte* out;
+  struct Result {
+    std::int64_t element_bytes = 0;
+    int output = -1;
+    std::size_t buffer = 0;  // where there is no output
+  };
+  struct Operands {  // addresses of first elements
+    std::array<const std::byte*, kMaxValues> in;
+    std::array<std::byte*, kMaxValues> out;
   };
 
+  const Tensor& input_tensor(const KernelContext& context, std::size_t n) const;
   void merge_axes(const KernelContext& context);
+  void choose_piece(const KernelContext& context);
   void choose_access();
+  void place_buffers();
   std::int64_t packed_period(const Input& input) const;
   std::int64_t offset(const Input& input, std::int64_t position) const;
   template <class Element>
@@ -53,24 +78,23 @@ class ElementwisePlan {
               std::byte* buffer) const;
   void fill(const Input& input, const std::byte* from, std::int64_t first, std::int64_t size,
             std::byte* buffer) const;
+  void fill_pattern(const Input& input, const std::byte* from, std::int64_t size,
+                    std::byte* buffer) const;
   void run_range(const Operands& operands, std::int64_t first, std::int64_t last) const;
-  void run_pieces(const Operands& operands, std::int64_t first, std::int64_t last) const;
+  void run_steps(const std::byte** values, const Operands& operands, std::byte* scratch,
+                 std::int64_t first, std::int64_t size) const;
 
-  std::span<const Input> inputs() const {
-    return {inputs_.data(), static_cast<std::size_t>(num_inputs_)};
-  }
-
-  ElementLoop loop_;
-  int num_inputs_;
-  std::array<Input, kMaxInputs> inputs_;
-  std::array<double, 2> constants_{};
+  std::vector<PieceStep> steps_;
+  std::vector<Tensor> numbers_;
+  std::vector<Input> inputs_;
+  std::vector<Result> results_;  // of all steps
   std::array<std::int64_t, kMaxAxes> sizes_{};
   std::size_t num_axes_ = 1;
-  std::int64_t out_bytes_;  // of one element
   std::int64_t count_;
-  std::int64_t piece_ = 0;  // most elements per call of the loop
+  std::int64_t most_ = 0;   // elements that buffers have room for
+  std::int64_t piece_ = 0;  // most elements per call of a loop
   std::int64_t grain_ = 0;  // elements per range
-  bool all_direct_ = true;
+  std::size_t scratch_bytes_ = 0;
   bool by_rows_ = false;  // pieces end where rows end
 };
 

@@ -1,11 +1,11 @@
-#include "antichain/data/sha256.h"
+#include "antichain/base/sha256.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
 
-namespace antichain::data {
+namespace antichain {
 
 namespace {
 
@@ -87,4 +87,4 @@ void Sha256::digest_block(std::span<const std::byte, kBlock> block) {
   }
 }
 
-}  // namespace antichain::data
+}  // namespace antichain

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-namespace antichain::data {
+namespace antichain {
 
 class Sha256 {
  public:
@@ -28,4 +28,4 @@ class Sha256 {
   std::uint64_t num_bytes_ = 0;
 };
 
-}  // namespace antichain::data
+}  // namespace antichain

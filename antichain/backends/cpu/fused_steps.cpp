@@ -1,0 +1,198 @@
+#include "antichain/backends/cpu/fused_steps.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "antichain/backends/cpu/elementwise.h"
+#include "antichain/backends/cpu/jit/jit_compiler.h"
+#include "antichain/graph/structural_ops.h"
+
+namespace antichain::cpu {
+
+FusedSteps fused_steps(SimdLevel level, Op fused) {
+  Graph& graph = fused.graph();
+  const RegionInfo& body = graph.region(fused.regions()[0]);
+  FusedSteps result;
+  std::unordered_map<VarId, int> numbers;  // of values, as PieceStep counts them
+  const auto count = [&numbers](VarId value) {
+    numbers.emplace(value, static_cast<int>(numbers.size()));
+  };
+  std::ranges::for_each(body.params, count);
+  for (OpId id : body.ops) {
+    if (const Op op = graph.op(id); &op.def() == &constant_def()) {
+      count(op.output().id());
+      result.numbers.push_back(op.attrs().get<Tensor>("value"));
+    } else {
+      result.ops.push_back(op);
+    }
+  }
+  std::size_t num_outputs = 0;
+  for (Op op : result.ops) {
+    ElementOp found = element_op(level, op);
+    if (found.loop == nullptr) {
+      result.support = Support::no("no loop for " + op.def().name + " of " +
+                                   std::string(name(op.input(0).dtype())));
+      return result;
+    }
+    PieceStep step{.loop = found.loop, .constants = std::move(found.constants)};
+    for (Var input : op.inputs()) {
+      step.operands.push_back(numbers.at(input.id()));
+    }
+    const auto output = std::ranges::find(body.results, op.output().id());
+    const bool is_output = output != body.results.end();
+    step.results.push_back(
+        {op.output().dtype(), is_output ? static_cast<int>(output - body.results.begin()) : -1});
+    num_outputs += is_output ? 1 : 0;
+    count(op.output().id());
+    result.steps.push_back(std::move(step));
+  }
+  if (num_outputs != body.results.size()) {
+    result.support = Support::no("a result that is no op's, or is there twice");
+  } else if (numbers.size() > ElementwisePlan::kMaxValues) {
+    result.support = Support::no("too many values");
+  }
+  return result;
+}
+
+std::vector<std::pair<std::size_t, std::size_t>> compiled_runs(const FusedSteps& steps) {
+  std::vector<std::pair<std::size_t, std::size_t>> runs;
+  for (std::size_t first = 0; first < steps.ops.size();) {
+    std::size_t last = first;
+    while (last < steps.ops.size() && has_code(steps.ops[last])) {
+      ++last;
+    }
+    if (last - first >= 2) {
+      runs.emplace_back(first, last);
+    }
+    first = std::max(last, first + 1);
+  }
+  return runs;
+}
+
+namespace {
+
+// A run as one step, and as code.
+struct Run {
+  PieceStep step;
+  Cluster cluster;
+};
+
+Run run_of(const FusedSteps& all, std::size_t first, std::size_t last, std::size_t num_inputs) {
+  const int num_numbers = static_cast<int>(all.numbers.size());
+  const int first_number = static_cast<int>(num_inputs);
+  const int first_result = first_number + num_numbers;
+  Run run;
+  std::vector<int> outside, used_numbers;  // values that the run reads
+  const auto is_number = [&](int v) { return v >= first_number && v < first_result; };
+  const auto is_inside = [&](int v) { return v >= first_result + static_cast<int>(first); };
+  for (std::size_t n = first; n < last; ++n) {
+    for (const int v : all.steps[n].operands) {
+      std::vector<int>& list = is_number(v) ? used_numbers : outside;
+      if (!is_inside(v) && std::ranges::find(list, v) == list.end()) {
+        list.push_back(v);
+      }
+    }
+  }
+  // Types of values that are read from outside: by the ops that read them.
+  const auto index_in = [](const std::vector<int>& list, int v) {
+    return static_cast<int>(std::ranges::find(list, v) - list.begin());
+  };
+  run.cluster.inputs.resize(outside.size());
+  for (const int v : used_numbers) {
+    run.cluster.numbers.push_back(all.numbers[static_cast<std::size_t>(v - first_number)]);
+  }
+  run.step.operands = outside;
+  for (std::size_t n = first; n < last; ++n) {
+    Cluster::Step step{.op = all.ops[n]};
+    const auto& operands = all.steps[n].operands;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      const int v = operands[i];
+      if (is_inside(v)) {
+        step.operands.push_back(static_cast<int>(outside.size() + used_numbers.size()) + v -
+                                first_result - static_cast<int>(first));
+      } else if (is_number(v)) {
+        step.operands.push_back(static_cast<int>(outside.size()) + index_in(used_numbers, v));
+      } else {
+        const int at = index_in(outside, v);
+        run.cluster.inputs[static_cast<std::size_t>(at)] =
+            all.ops[n].input(static_cast<int>(i)).dtype();
+        step.operands.push_back(at);
+      }
+    }
+    run.cluster.steps.push_back(std::move(step));
+  }
+  // What later steps read, or is an output, leaves the run.
+  for (std::size_t n = first; n < last; ++n) {
+    const int v = first_result + static_cast<int>(n);
+    bool leaves = all.steps[n].results[0].output >= 0;
+    for (std::size_t later = last; !leaves && later < all.steps.size(); ++later) {
+      leaves = std::ranges::count(all.steps[later].operands, v) > 0;
+    }
+    run.cluster.steps[n - first].is_output = leaves;
+    if (leaves) {
+      run.step.results.push_back(all.steps[n].results[0]);
+    }
+  }
+  return run;
+}
+
+}  // namespace
+
+Cluster cluster_of(const FusedSteps& steps, std::size_t first, std::size_t last,
+                   std::size_t num_inputs) {
+  return run_of(steps, first, last, num_inputs).cluster;
+}
+
+void start_compiling(const FusedSteps& steps, std::size_t num_inputs, JitCompiler& jit) {
+  for (const auto& [first, last] : compiled_runs(steps)) {
+    jit.compile(cluster_code(cluster_of(steps, first, last, num_inputs)));
+  }
+}
+
+FusedSteps with_compiled_runs(const FusedSteps& steps, std::size_t num_inputs, JitCompiler& jit) {
+  const std::size_t first_result = num_inputs + steps.numbers.size();
+  const auto runs = compiled_runs(steps);
+  FusedSteps result{.numbers = steps.numbers};
+  // Results that stay inside a run are no values any more: the others are counted anew.
+  std::vector<int> renumbered(first_result + steps.steps.size(), -1);
+  for (std::size_t v = 0; v < first_result; ++v) {
+    renumbered[v] = static_cast<int>(v);
+  }
+  int next = static_cast<int>(first_result);
+  auto run = runs.begin();
+  for (std::size_t n = 0; n < steps.steps.size();) {
+    PieceStep step = steps.steps[n];
+    if (run != runs.end() && run->first == n) {
+      Run made = run_of(steps, run->first, run->second, num_inputs);
+      step = std::move(made.step);
+      step.cluster_loop = jit.compile(cluster_code(made.cluster)).get();
+      for (std::size_t i = 0; i < made.cluster.steps.size(); ++i) {
+        if (made.cluster.steps[i].is_output) {
+          renumbered[first_result + n + i] = next++;
+        }
+      }
+      n = run++->second;
+    } else {
+      renumbered[first_result + n] = next++;
+      ++n;
+    }
+    for (int& operand : step.operands) {
+      operand = renumbered[static_cast<std::size_t>(operand)];
+    }
+    result.steps.push_back(std::move(step));
+  }
+  return result;
+}
+
+std::string compiled_code(Op fused, const JitCompiler& jit) {
+  const FusedSteps steps = fused_steps(SimdLevel::baseline, fused);
+  std::string text;
+  for (const auto& [first, last] : compiled_runs(steps)) {
+    const std::string code =
+        cluster_code(cluster_of(steps, first, last, static_cast<std::size_t>(fused.num_inputs())));
+    text += code + "\n" + jit.assembly(code) + "\n";
+  }
+  return text;
+}
+
+}  // namespace antichain::cpu

@@ -1,0 +1,40 @@
+// Element-wise ops as LLVM code: one loop over packed elements, in which values pass in registers.
+//
+// The code is text, so that it can be read (`antichain explain --code`) and that its hash names
+// what was compiled from it. It computes the bits that the loops of simd/ compute: no contraction,
+// no reordering, bf16 rounded after every op.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "antichain/graph/graph.h"
+
+namespace antichain::cpu {
+
+/// Computes `count` elements of packed outputs from packed inputs. An output may be the memory of
+/// an input, element for element.
+using ClusterLoop = void (*)(const void* const* in, void* const* out, std::int64_t count);
+
+/// Returns whether there is code for an element-wise op on its element types.
+bool has_code(Op op);
+
+/// Ops in order that are computed in one loop.
+struct Cluster {
+  struct Step {
+    Op op;
+    std::vector<int> operands;  // numbers of values: inputs, then numbers, then results of steps
+    bool is_output = false;
+  };
+  std::vector<DType> inputs;
+  std::vector<Tensor> numbers;  // of one element; they become part of the code
+  std::vector<Step> steps;
+};
+
+inline constexpr const char* kClusterFunction = "cluster";
+
+/// Returns a module with one function, kClusterFunction, of the type ClusterLoop.
+std::string cluster_code(const Cluster& cluster);
+
+}  // namespace antichain::cpu

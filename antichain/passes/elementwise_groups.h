@@ -1,0 +1,45 @@
+// Which element-wise ops of a region are computed together; see fuse_elementwise.h for the rule.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "antichain/graph/graph.h"
+
+namespace antichain {
+
+class ElementwiseGroups {
+ public:
+  using Index = std::uint32_t;  // of an op in the list
+  static constexpr Index kNone = ~Index{0};
+
+  /// `ops` are of one region, in an order in which they can run.
+  ElementwiseGroups(Graph& graph, std::span<const Op> ops);
+
+  /// Returns the groups in an order in which they can run; most are a single op.
+  const std::vector<std::vector<Index>>& groups() const { return groups_; }
+  /// Returns the number in the list of the op that makes a value, or kNone.
+  Index maker(Var value) const;
+
+ private:
+  template <class F>
+  void for_each_op_before(Index n, F f) const;
+  void find_ranks();
+  void sink();
+  bool keeps_more(Index n) const;
+  void connect();
+  void cut();
+  void order();
+  Index root(Index n);
+
+  Graph& graph_;
+  std::span<const Op> ops_;
+  std::unordered_map<OpId, Index> position_;
+  std::vector<Index> shape_;  // by op: number of its shape; kNone if it cannot be fused
+  std::vector<Index> rank_, parent_, group_;
+  std::vector<std::vector<Index>> groups_;
+};
+
+}  // namespace antichain

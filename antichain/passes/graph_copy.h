@@ -1,0 +1,38 @@
+// Passes do not change graphs, which only grow: they copy what is needed into another one, in their
+// own way.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "antichain/graph/clone.h"
+#include "antichain/graph/graph.h"
+
+namespace antichain {
+
+/// A graph of its own with the values and ops that were asked for.
+struct GraphCopy {
+  std::unique_ptr<Graph> graph;
+  std::vector<Var> values;
+  std::vector<Op> ops;  // that run for their effect
+};
+
+/// How a copy differs from its original: see Cloner.
+struct CopyRules {
+  Cloner::Replace replace = {};
+  Cloner::CopyOps copy_ops = {};
+};
+
+/// Returns the rules that replace ops one by one: `replace` returns what stands for the outputs of
+/// an op, those or something equal. An op that waits for others stays, because its replacement
+/// would not wait.
+CopyRules replacing_ops(const Cloner::Replace& replace);
+
+/// Copies what `values` and `ops` need into a new graph: equal ops become one, what nobody needs
+/// stays behind. Inputs and states are all kept.
+GraphCopy copy_graph(Graph& source, std::span<const Var> values, std::span<const Op> ops,
+                     const CopyRules& rules = {});
+GraphCopy copy_graph(const GraphCopy& source, const CopyRules& rules);
+
+}  // namespace antichain

@@ -1,0 +1,70 @@
+#include "antichain/passes/pipeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "antichain/base/edit_distance.h"
+#include "antichain/graph/verify.h"
+#include "antichain/passes/clean_casts.h"
+#include "antichain/passes/delay_broadcasts.h"
+#include "antichain/passes/fold_constants.h"
+#include "antichain/passes/fuse_elementwise.h"
+#include "antichain/passes/reassociate.h"
+#include "antichain/passes/simplify.h"
+
+namespace antichain {
+
+namespace {
+
+using Options = OptimiserOptions;
+
+constexpr int kHighestLevel = 3;
+
+template <GraphCopy (*kPass)(const GraphCopy&)>
+GraphCopy plain(const GraphCopy& source, const Options&) {
+  return kPass(source);
+}
+
+GraphCopy reassociate_as_allowed(const GraphCopy& source, const Options& options) {
+  return reassociate(source, {.floats = options.fast_math});
+}
+
+constexpr Pass kPasses[] = {
+    {"fold-constants", "compute what depends on constants alone", 1, plain<fold_constants>},
+    {"simplify", "apply the rewrites of the ops: x * 1, reshapes of reshapes", 1, plain<simplify>},
+    {"clean-casts", "take out conversions that change nothing", 1, plain<clean_casts>},
+    {"delay-broadcasts", "compute before values are repeated", 1, plain<delay_broadcasts>},
+    {"reassociate", "add and multiply in a cheaper order (floats: with fast-math)", 1,
+     reassociate_as_allowed},
+    {"fuse-elementwise", "compute element-wise ops together", 2, plain<fuse_elementwise>},
+};
+
+}  // namespace
+
+std::span<const Pass> passes() { return kPasses; }
+
+void check(const Options& options) {
+  require(options.level >= 0 && options.level <= kHighestLevel,
+          "there is no optimisation level {}; there are 0 to {}", options.level, kHighestLevel);
+  for (const std::string& name : options.disabled) {
+    const Pass& nearest = *std::ranges::min_element(
+        kPasses, {}, [&name](const Pass& pass) { return edit_distance(name, pass.name); });
+    require(nearest.name == name, "there is no pass '{}'; did you mean '{}'?", name, nearest.name);
+  }
+}
+
+GraphCopy optimise(Graph& source, std::span<const Var> values, std::span<const Op> ops,
+                   const Options& options) {
+  check(options);
+  GraphCopy copy = copy_graph(source, values, ops);
+  for (const Pass& pass : kPasses) {
+    if (pass.level <= options.level && std::ranges::count(options.disabled, pass.name) == 0) {
+      copy = pass.run(copy, options);
+      verify(*copy.graph);
+    }
+  }
+  return copy;
+}
+
+}  // namespace antichain

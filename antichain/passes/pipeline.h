@@ -1,0 +1,42 @@
+// The list of passes between the graph that users build and the one that runs.
+//
+// Every pass copies: sharing of equal ops and dropping of what nobody needs come with each of them.
+// What depends on sizes (views, results in place, where values lie in memory) is decided later,
+// when a frame is made: antichain/runtime/frame.h.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "antichain/passes/graph_copy.h"
+
+namespace antichain {
+
+struct OptimiserOptions {
+  int level = 2;                           // 0: as it was built, 1: simpler, 2 and 3: fused, too
+  std::vector<std::string> disabled = {};  // names of passes that are left out
+  bool fast_math = false;                  // floats may be added and multiplied in another order
+};
+
+struct Pass {
+  std::string_view name;
+  std::string_view doc;
+  int level;  // the lowest one at which it runs
+  GraphCopy (*run)(const GraphCopy& source, const OptimiserOptions& options);
+};
+
+/// Returns the passes in the order in which they run.
+std::span<const Pass> passes();
+
+/// Throws InvalidArgument when there is no such level or pass.
+void check(const OptimiserOptions& options);
+
+/// Copies what `values` and `ops` need and applies the passes of the level to it. The verifier
+/// looks at what each of them has made.
+GraphCopy optimise(Graph& source, std::span<const Var> values, std::span<const Op> ops,
+                   const OptimiserOptions& options = {});
+
+}  // namespace antichain

@@ -1,0 +1,146 @@
+// Fusion of element-wise ops: what belongs together, and that no bit changes.
+#include <cmath>
+
+#include "antichain/autodiff/grad.h"
+#include "antichain/graph/traversal.h"
+#include "antichain/ops/control_flow.h"
+#include "antichain/ops/elementwise.h"
+#include "antichain/ops/matmul.h"
+#include "antichain/ops/reduce.h"
+#include "antichain/ops/shape_ops.h"
+#include "antichain/passes/fuse_elementwise.h"
+#include "antichain/session/session.h"
+#include "tests/passes/pass_test.h"
+
+namespace antichain {
+namespace {
+
+TEST(FuseElementwise, OneOpForAnExpression) {
+  Graph graph;
+  const Var x = graph.input("x", f32, {"n", 3}), b = graph.input("b", f32, {3});
+  const GraphCopy copy = apply_pass(fuse_elementwise, graph, {tanh(x * 2 + b) - x});
+  EXPECT_EQ(count_needed(copy, "fused"), 1U);
+  EXPECT_EQ(num_needed(copy), 3U);  // with the inputs; the number is inside
+}
+
+TEST(FuseElementwise, SeveralResultsOfOneInput) {
+  Graph graph;
+  const Var x = graph.input("x", f32, {"n", 3});
+  const GraphCopy copy = apply_pass(fuse_elementwise, graph, {exp(x), sin(x)});
+  EXPECT_EQ(count_needed(copy, "fused"), 1U);
+  EXPECT_EQ(copy.values[0].producer(), copy.values[1].producer());
+}
+
+TEST(FuseElementwise, NeverAcrossAnOpThatNeedsTheFirstResult) {
+  // exp(x) and the sum behind the product read and make the same shape, but the product is between
+  // them.
+  Graph graph;
+  const Var x = graph.input("x", f32, {4, 4});
+  const Var first = exp(x), second = sin(first) + matmul(first, first) * x;
+  const GraphCopy copy = apply_pass(fuse_elementwise, graph, {second});
+  EXPECT_EQ(count_needed(copy, "matmul"), 1U);
+  EXPECT_EQ(count_needed(copy, "exp") + count_needed(copy, "fused"), 2U);
+}
+
+TEST(FuseElementwise, AlsoInBodies) {
+  Graph graph;
+  const Var x = graph.input("x", f32, {2}), xs = graph.input("xs", f32, {3, 2});
+  const Var y = chain(x, xs, [](Var h, Var x_t) { return tanh(h * 0.5 + x_t); }).last;
+  const GraphCopy copy = apply_pass(fuse_elementwise, graph, {y});
+  const RegionId body = copy.values[0].producer().regions()[0];
+  EXPECT_EQ(schedule_region(*copy.graph, body).size(), 1U);
+}
+
+TEST(FuseElementwise, LongExpressionsAreCut) {
+  Graph graph;
+  Var x = graph.input("x", f32, {5});
+  for (int i = 0; i < 1000; ++i) {
+    x = sin(x);
+  }
+  const GraphCopy copy = apply_pass(fuse_elementwise, graph, {x});
+  EXPECT_GT(count_needed(copy, "fused"), 10U);
+  EXPECT_LT(count_needed(copy, "fused"), 100U);
+}
+
+struct Values {
+  Tensor a, b, c, d;
+};
+
+// Results at two levels have the same bits: the loops are the same ones.
+void expect_same_bits(const Values& values, const std::function<std::vector<Var>(Graph&)>& build) {
+  std::vector<Tensor> plain;
+  for (const int level : {0, 2}) {
+    Session session;
+    Graph graph = session.graph();
+    const Executable run = session.compile(build(graph), {.optimiser = {.level = level}});
+    Feeds feeds;
+    for (const auto& [name, value] : {std::pair("a", values.a), std::pair("b", values.b),
+                                      std::pair("c", values.c), std::pair("d", values.d)}) {
+      if (value.defined()) {
+        feeds[name] = value;
+      }
+    }
+    const Results results = run(feeds);
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (level == 0) {
+        plain.push_back(results[i]);
+      } else {
+        EXPECT_TRUE(bit_equal(results[i], plain[i])) << "result " << i;
+      }
+    }
+  }
+}
+
+Tensor wave(const Shape& shape, DType dtype = f32) {
+  Tensor result = Tensor::empty(f64, shape);
+  for (std::int64_t i = 0; i < result.numel(); ++i) {
+    result.data<double>()[i] = std::sin(0.37 * static_cast<double>(i) + 0.2);
+  }
+  return result.cast(dtype);
+}
+
+TEST(FusedKernel, BroadcastsOfAllKinds) {
+  for (const DType dtype : {f32, f64, bf16, f16}) {
+    for (const std::int64_t rows : {1, 3, 130}) {
+      for (const std::int64_t columns : {1, 7, 64, 700, 3000}) {
+        expect_same_bits({wave({rows, columns}, dtype), wave({columns}, dtype),
+                          wave({rows, 1}, dtype), wave({columns, rows}, dtype)},
+                         [&](Graph& graph) {
+                           const Var a = graph.input("a", dtype, {rows, "n"});
+                           const Var b = graph.input("b", dtype, {a.dim(1)});
+                           const Var c = graph.input("c", dtype, {rows, 1});
+                           const Var d = graph.input("d", dtype, {a.dim(1), rows});
+                           const Var sum = tanh(a * b + c) * 2;
+                           const Var small = select(greater(sum, b), sum, transpose(d));
+                           return std::vector<Var>{small, sum - exp(-a), cast(sum, f32) * 3};
+                         });
+      }
+    }
+  }
+}
+
+TEST(FusedKernel, InPlaceOnlyWhereNobodyReadsLater) {
+  expect_same_bits({wave({50, 41}), wave({50, 41}), {}, {}}, [](Graph& graph) {
+    const Var a = graph.input("a", f32, {50, 41}), b = graph.input("b", f32, {50, 41});
+    // Two values that die in the group, three results: each may take the memory of one, if it is
+    // not read by a later loop.
+    const Var x = matmul(a, transpose(b)), y = matmul(b, transpose(a));
+    const Var sum = x + y, rest = x * 3 - sum, last = rest * y + x;
+    return std::vector<Var>{matmul(sum, a), matmul(rest, a), matmul(last, a)};
+  });
+}
+
+TEST(FusedKernel, ATrainingStepAndItsGradients) {
+  expect_same_bits({wave({9, 5}), wave({5, 4}), wave({4}), {}}, [](Graph& graph) {
+    const Var x = graph.input("a", f32, {"n", 5}), w = graph.input("b", f32, {5, 4});
+    const Var b = graph.input("c", f32, {4});
+    const Var h = gelu(matmul(x, w) + b);
+    const Var loss = mean(square(h - sigmoid(h * 3)) + log1p(exp(h)));
+    std::vector<Var> all = grad(loss, {w, b, x});
+    all.push_back(loss);
+    return all;
+  });
+}
+
+}  // namespace
+}  // namespace antichain
