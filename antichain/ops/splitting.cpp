@@ -99,6 +99,17 @@ const OpDef& split_def() {
       .infer = infer_split,
       .vjp = split_vjp,
       .decompose = decompose_split,
+      // Parts can be views of the whole, one by one.
+      .rewrites = {{"split(x) -> cuts of x",
+                    [](Op op) {
+                      return op.graph().constraints(op).empty() ? std::optional(decompose_split(op))
+                                                                : std::nullopt;
+                    },
+                    {"two parts",
+                     {SampleInput{{2, 5}}},
+                     [](Graph&, std::span<const Var> in) {
+                       return split(in[0], {3, 2}, 1);
+                     }}}},
       .reference = split_reference,
       .samples = split_samples,
   };

@@ -70,6 +70,7 @@ std::vector<Tensor> run_kernel(const Kernel& kernel, Op op, const std::vector<Te
     outputs.push_back(Tensor::empty(output.dtype(), evaluate(output.shape(), env)));
     for (int n = 0; in_place && n < op.num_inputs(); ++n) {
       if (own[static_cast<std::size_t>(n)].dtype() == output.dtype() &&
+          own[static_cast<std::size_t>(n)].shape() == outputs.back().shape() &&
           (!kernel.may_overwrite || kernel.may_overwrite(op, i, n))) {
         outputs.back() = own[static_cast<std::size_t>(n)];
         in_place = false;  // one is enough
