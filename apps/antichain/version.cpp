@@ -15,8 +15,11 @@ struct Part {
   bool present;
 };
 
-constexpr std::array<Part, 2> kParts = {{
-    {"blas", "fast matrix products on the CPU", ANTICHAIN_HAS_BLAS != 0},
+constexpr std::array<Part, 5> kParts = {{
+    {"blas", "matrix products on the CPU, also in f64", ANTICHAIN_HAS_BLAS != 0},
+    {"onednn", "matrix products and convolutions on the CPU", ANTICHAIN_HAS_ONEDNN != 0},
+    {"openmp", "threads inside the ops of the CPU", ANTICHAIN_HAS_OPENMP != 0},
+    {"llvm", "compiled code for fused element-wise ops", ANTICHAIN_HAS_LLVM != 0},
     {"dlpack", "exchange of tensors with other libraries", ANTICHAIN_HAS_DLPACK != 0},
 }};
 

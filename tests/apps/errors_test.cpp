@@ -64,6 +64,10 @@ INSTANTIATE_TEST_SUITE_P(
                 "option 'epochs' must be within [1, 1000000], got 0"},
         Mistake{"unknown_engine", "train --engine bakcprop",
                 "there is no gradient engine 'bakcprop'; this session has: backprop, forward"},
+        Mistake{"unknown_pass", "train --disable-pass fuse",
+                "there is no pass 'fuse'; did you mean 'simplify'?"},
+        Mistake{"unknown_level", "train --level 4",
+                "there is no optimisation level 4; there are 0 to 3"},
         Mistake{"unknown_device", "train --device gpu",
                 "unknown device 'gpu'; use cpu, cuda or cuda:N"}),
     [](const auto& instance) { return instance.param.name; });

@@ -78,5 +78,32 @@ TEST(Explain, ShowsParametersAndOps) {
               ContainsRegex("\nmlp.0.weight +\\[2, 5\\] +10\n"));
 }
 
+TEST(Explain, ShowsWhatIsComputedTogether) {
+  const TemporaryFolder folder;
+  const std::string code = (folder / "code.txt").string();
+  const ProgramRun run = run_program("explain --clusters --code " + code + kSmall);
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, ContainsRegex("\nadd, relu +"));
+  const std::string levels[] = {"0", "1", "2"};
+  std::size_t clusters[3], ops[3];
+  for (int n = 0; n < 3; ++n) {
+    const nlohmann::json facts =
+        run_program("explain --json --level " + levels[n] + kSmall).last_line();
+    clusters[n] = facts.at("clusters").size();
+    ops[n] = facts.at("num_ops");
+  }
+  EXPECT_EQ(clusters[1], 0U);
+  EXPECT_GT(clusters[2], 2U);
+  EXPECT_GE(ops[0], ops[1]);
+  EXPECT_GT(ops[1], ops[2]);
+  EXPECT_EQ(run_program(std::string("explain --json --disable-pass fuse-elementwise") + kSmall)
+                .last_line()
+                .at("clusters")
+                .size(),
+            0U);
+  const bool has_llvm = run_program("--json --version").last_line().at("parts").at("llvm");
+  EXPECT_EQ(read_text(code).find("define void @cluster") != std::string::npos, has_llvm);
+}
+
 }  // namespace
 }  // namespace antichain

@@ -12,7 +12,7 @@ using testing::HasSubstr;
 TEST(Help, IsThereForEveryCommand) {
   for (const char* command :
        {"", "train ", "eval ", "compare ", "gradcheck ", "bench ", "explain ", "data ",
-        "data list ", "data fetch ", "recipes ", "engines ", "ops "}) {
+        "data list ", "data fetch ", "recipes ", "passes ", "engines ", "ops "}) {
     for (const char* flag : {"--help", "-h"}) {
       SCOPED_TRACE(std::string(command) + flag);
       const ProgramRun run = run_program(std::string(command) + flag);
@@ -33,6 +33,15 @@ TEST(Version, NamesVersionAndParts) {
   EXPECT_EQ(json.code, 0);
   EXPECT_TRUE(json.last_line().at("version").is_string());
   EXPECT_TRUE(json.last_line().at("parts").at("blas").is_boolean());
+}
+
+TEST(Passes, AreListedInOrder) {
+  const ProgramRun run = run_program("passes");
+  EXPECT_EQ(run.code, 0);
+  EXPECT_THAT(run.out, ContainsRegex("\nfuse-elementwise +2 +[a-z]"));
+  const nlohmann::json passes = run_program("passes --json").last_line().at("passes");
+  EXPECT_EQ(passes[0].at("name"), "fold-constants");
+  EXPECT_EQ(passes[0].at("level"), 1);
 }
 
 TEST(Ops, ListsTheCatalogue) {
