@@ -8,6 +8,7 @@
 #include "antichain/graph/print.h"
 #include "antichain/ops/state_ops.h"
 #include "antichain/runtime/profiler.h"
+#include "apps/antichain/memory_facts.h"
 #include "apps/antichain/recipe_arguments.h"
 #include "apps/antichain/run_report.h"
 #include "apps/antichain/table.h"
@@ -20,7 +21,8 @@ namespace {
 
 struct ExplainArguments {
   std::shared_ptr<RecipeArguments> recipe;
-  std::string dot, text;
+  std::string dot, text, memory_svg;
+  bool memory = false;
 };
 
 struct Explanation {
@@ -78,16 +80,26 @@ void explain(const ExplainArguments& arguments, const Globals& globals) {
     write_file(arguments.text, print_text(run.step().graph()));
     facts.add({"listing", arguments.text});
   }
-  globals.output.finish(
-      fmt::format("{}\n{}\n{}", facts.str(), explanation.parameters.str(), explanation.ops.str()),
-      {{"recipe", recipe.name},
-       {"engine", run.context().settings.text("engine")},
-       {"parameters", run.num_parameters()},
-       {"num_ops", run.step().num_steps()},
-       {"peak_bytes", run.peak_bytes()},
-       {"flops_per_step", counter.flops()},
-       {"parameter_list", explanation.parameters_json},
-       {"ops", explanation.ops_json}});
+  const MemoryReport memory = run.step().memory_report(batch);
+  if (!arguments.memory_svg.empty()) {
+    write_file(arguments.memory_svg, memory_svg(memory));
+    facts.add({"memory plan", arguments.memory_svg});
+  }
+  std::string text =
+      fmt::format("{}\n{}\n{}", facts.str(), explanation.parameters.str(), explanation.ops.str());
+  Json json = {{"recipe", recipe.name},
+               {"engine", run.context().settings.text("engine")},
+               {"parameters", run.num_parameters()},
+               {"num_ops", run.step().num_steps()},
+               {"peak_bytes", run.peak_bytes()},
+               {"flops_per_step", counter.flops()},
+               {"parameter_list", explanation.parameters_json},
+               {"ops", explanation.ops_json}};
+  if (arguments.memory) {
+    text += "\n" + memory_text(memory, run.step().memory_bytes());
+    json["memory"] = memory_json(memory, run.step().memory_bytes());
+  }
+  globals.output.finish(text, json);
 }
 
 }  // namespace
@@ -100,6 +112,12 @@ void add_explain_command(CLI::App& app, const Globals& globals) {
   command->add_option("--dot", arguments->dot, "Write the compiled graph for Graphviz")
       ->type_name("FILE");
   command->add_option("--text", arguments->text, "Write the compiled graph as text")
+      ->type_name("FILE");
+  command->add_flag("--memory", arguments->memory,
+                    "Show how values share memory: bound, plan, the largest values");
+  command
+      ->add_option("--memory-svg", arguments->memory_svg,
+                   "Write an image of which value lies where, and when")
       ->type_name("FILE");
   command->callback([&globals, arguments] { explain(*arguments, globals); });
 }

@@ -78,5 +78,33 @@ TEST(Explain, ShowsParametersAndOps) {
               ContainsRegex("\nmlp.0.weight +\\[2, 5\\] +10\n"));
 }
 
+TEST(Explain, ShowsTheMemoryPlan) {
+  const TemporaryFolder folder;
+  const std::string svg = "--memory --memory-svg " + (folder / "m.svg").string();
+  const ProgramRun run = run_program("explain --json " + svg + kSmall);
+  ASSERT_EQ(run.code, 0) << run.err;
+  const nlohmann::json memory = run.last_line().at("memory");
+  EXPECT_EQ(memory.at("peak_bytes"), memory.at("allocated_bytes"));
+  EXPECT_GE(memory.at("peak_bytes"), memory.at("bound_bytes"));
+  EXPECT_LE(memory.at("ratio"), 1.05);
+  const nlohmann::json& values = memory.at("values");
+  ASSERT_GT(values.size(), 3U);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    EXPECT_LE(values[i].at("bytes"), values[i > 0 ? i - 1 : 0].at("bytes")) << "largest first";
+    EXPECT_LE(values[i].at("first_step"), values[i].at("last_step"));
+    EXPECT_LE(values[i].at("last_step"), memory.at("steps"));
+    EXPECT_FALSE(values[i].at("op").get<std::string>().empty());
+    EXPECT_FALSE(values[i].at("where").get<std::string>().empty());
+  }
+  const std::string image = read_text(folder / "m.svg");
+  EXPECT_THAT(image, testing::StartsWith("<svg xmlns"));
+  EXPECT_THAT(image, HasSubstr("<title>%"));
+  EXPECT_THAT(image, HasSubstr("alive at once"));
+  EXPECT_THAT(image, testing::EndsWith("</svg>\n"));
+  EXPECT_THAT(run_program(std::string("explain --memory") + kSmall).out,
+              ContainsRegex("\nplanned / alive +1\\.0"));
+  EXPECT_FALSE(run_program(std::string("explain --json") + kSmall).last_line().contains("memory"));
+}
+
 }  // namespace
 }  // namespace antichain
