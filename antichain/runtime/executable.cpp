@@ -194,6 +194,8 @@ MemoryReport Executable::memory_report(const Feeds& feeds) const {
       .frame->memory_report();
 }
 
+RunStatistics Executable::statistics() const { return frames_->statistics(); }
+
 std::size_t Executable::memory_bytes() const { return frames_->memory_bytes(); }
 
 }  // namespace antichain

@@ -44,6 +44,13 @@ class Results {
   std::vector<Tensor> tensors_;
 };
 
+/// Counts what new sizes cost: a program is compiled once and made ready for each set of sizes.
+struct RunStatistics {
+  std::size_t frames_made = 0;
+  std::size_t frames_kept = 0;  // those of the sizes used last
+  double frame_seconds = 0;     // spent on making them
+};
+
 class Executable {
  public:
   /// Compiles for `kernels`, usually those of the backend; owns the graph from then on. Backend and
@@ -68,6 +75,8 @@ class Executable {
 
   /// Returns where values in between lie in a run with such feeds, of which only the sizes matter.
   MemoryReport memory_report(const Feeds& feeds) const;
+  /// Returns what the runs so far took beside themselves.
+  RunStatistics statistics() const;
   /// Returns the bytes that values in between take, for all the sizes seen so far.
   std::size_t memory_bytes() const;
   Graph& graph() const { return *graph_; }

@@ -8,11 +8,14 @@
 #include <functional>
 #include <iostream>
 #include <map>
+#include <unordered_map>
 
 #include "antichain/graph/print.h"
+#include "antichain/graph/traversal.h"
 #include "antichain/graph/verify.h"
 #include "antichain/ops/random.h"
 #include "antichain/passes/simplify.h"
+#include "antichain/runtime/step_order.h"
 #include "antichain/session/session.h"
 #include "tests/conformance/compare.h"
 
@@ -164,6 +167,34 @@ TEST(RandomGraph, IsTheSameForTheSameSeed) {
     random_graph(other, seed + 1, 30);
     EXPECT_EQ(print_text(first), print_text(second));
     EXPECT_NE(print_text(first), print_text(other));
+  }
+}
+
+TEST(RandomGraph, StepsRunAfterWhatTheyWaitFor) {
+  for (std::uint32_t seed = 0; seed < 200; ++seed) {
+    Session session;
+    Graph graph = session.graph();
+    const RandomGraph drawn = random_graph(graph, seed, 40);
+    std::vector<Op> effects;
+    for (Var update : drawn.updates) {
+      effects.push_back(update.producer());
+    }
+    const std::vector<Op> build_order = schedule(graph, outputs_of(drawn), effects);
+    const std::vector<Op> order = order_steps(build_order);
+    ASSERT_EQ(order.size(), build_order.size());
+    std::unordered_map<OpId, std::size_t> position;
+    for (std::size_t n = 0; n < order.size(); ++n) {
+      position[order[n].id()] = n;
+    }
+    ASSERT_EQ(position.size(), order.size()) << "every op once";
+    for (std::size_t n = 0; n < order.size(); ++n) {
+      for (Var input : order[n].inputs()) {
+        EXPECT_LT(position.at(input.producer().id()), n);
+      }
+      for (const ControlEdge& edge : order[n].control_edges()) {
+        EXPECT_TRUE(!position.contains(edge.before) || position.at(edge.before) < n);
+      }
+    }
   }
 }
 
