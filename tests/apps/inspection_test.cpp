@@ -59,6 +59,7 @@ TEST(Bench, MeasuresTheStep) {
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_GT(run.last_line().at("step_seconds"), 0);
   EXPECT_GT(run.last_line().at("peak_bytes"), 0);
+  EXPECT_GT(run.last_line().at("first_step_seconds"), run.last_line().at("fastest_step_seconds"));
   // Three layers, forwards and backwards, but for the gradient of the input.
   const double products = 3 * 2.0 * 100 * (2 * 5 + 5 * 5 + 5 * 3) - 2.0 * 100 * 2 * 5;
   EXPECT_EQ(run.last_line().at("flops_per_step"), products);
