@@ -58,6 +58,7 @@
 #include "antichain/graph/state_store.h"
 #include "antichain/runtime/executable.h"
 #include "antichain/runtime/finite_check.h"
+#include "antichain/runtime/memory_report.h"
 #include "antichain/runtime/profiler.h"
 #include "antichain/session/eager.h"
 #include "antichain/session/session.h"

@@ -38,6 +38,9 @@ class RecipeRun {
 
   /// Returns the training step: yields the loss of a batch and writes the updates.
   const Executable& step();
+  /// Returns what evaluates: yields the loss of every example of a batch and, where that makes
+  /// sense, whether the answer is right.
+  const Executable& evaluation();
   /// Returns the graph of the training step, before it was compiled.
   Graph& graph();
   /// Returns the number of trainable values.
@@ -53,7 +56,6 @@ class RecipeRun {
 
  private:
   ModelContext model_context(Graph& graph, bool training) const;
-  const Executable& evaluation();
   std::vector<Evaluation> evaluations();
 
   const Recipe& recipe_;

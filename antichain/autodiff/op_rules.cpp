@@ -29,10 +29,10 @@ const GradientEngine* engine_of(Op op, const std::vector<bool>& needed) {
   require(
       op.graph().engines() != nullptr,
       "{} asks for engine '{}', but its graph has no engines; make the graph with session.graph()",
-      op.describe(), name);
+      op, name);
   const GradientEngine& engine = op.graph().engines()->find(name);
   const Support support = engine.supports(op, needed);
-  require<NotSupported>(support.yes, "engine '{}' cannot differentiate {}: {}", name, op.describe(),
+  require<NotSupported>(support.yes, "engine '{}' cannot differentiate {}: {}", name, op,
                         support.reason);
   return &engine;
 }
@@ -98,7 +98,7 @@ std::vector<Var> op_vjp(Op op, const std::vector<Var>& output_grads,
     }
   }
   ensure(static_cast<int>(grads.size()) == op.num_inputs(), "{} gives {} gradients for {} inputs",
-         op.describe(), grads.size(), op.num_inputs());
+         op, grads.size(), op.num_inputs());
   return grads;
 }
 
@@ -120,7 +120,7 @@ std::vector<Var> op_jvp(Op op, const std::vector<Var>& tangents) {
                           captured_here(graph, op.def().decompose(op)));
   }
   ensure(static_cast<int>(result.size()) == op.num_outputs(), "{} gives {} tangents for {} outputs",
-         op.describe(), result.size(), op.num_outputs());
+         op, result.size(), op.num_outputs());
   return result;
 }
 

@@ -34,7 +34,7 @@ Op outline(const std::vector<Var>& ys, const std::vector<Var>& xs, const std::st
       continue;
     }
     require<NotSupported>(op.def().effect == Effect::none,
-                          "engine '{}' cannot differentiate through {}", engine, op.describe());
+                          "engine '{}' cannot differentiate through {}", engine, op);
     for (Var input : inputs) {
       cloner.map(input, here(input));
     }

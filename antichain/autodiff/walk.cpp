@@ -65,13 +65,14 @@ Var total(const std::vector<Var>& parts) {
 }
 
 void check_gradient(Op op, Var input, Var grad) {
-  ensure(grad.dtype() == input.dtype() && grad.rank() == input.rank(),
-         "the derivative of {} gives {}{} for an input of {}{}", op.describe(), name(grad.dtype()),
-         to_string(grad.shape()), name(input.dtype()), to_string(input.shape()));
-  for (int axis = 0; axis < input.rank(); ++axis) {
-    ensure(!never_equal(grad.dim(axis), input.dim(axis)),
-           "the derivative of {} gives shape {} for an input of {}", op.describe(),
-           to_string(grad.shape()), to_string(input.shape()));
+  bool fits = grad.dtype() == input.dtype() && grad.rank() == input.rank();
+  for (int axis = 0; fits && axis < input.rank(); ++axis) {
+    fits = !never_equal(grad.dim(axis), input.dim(axis));
+  }
+  if (!fits) {
+    fail<InternalError>("the derivative of {} gives {}{} for an input of {}{}", op,
+                        name(grad.dtype()), to_string(grad.shape()), name(input.dtype()),
+                        to_string(input.shape()));
   }
 }
 

@@ -14,7 +14,7 @@ void Cloner::map(Var original, Var copy) { copies_[original.id()] = copy; }
 
 Var Cloner::operator()(Var original) const {
   const auto found = copies_.find(original.id());
-  ensure(found != copies_.end(), "value {} was not copied", original.name());
+  ensure(found != copies_.end(), "value {} was not copied", original);
   return found->second;
 }
 

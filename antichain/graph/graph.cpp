@@ -19,9 +19,10 @@ std::string place_of(const std::source_location& location, const std::string& sc
 }
 
 // Runs inference; a user's mistake is reported with the place in the user's code.
-std::vector<VarType> infer_at(InferContext& context, const OpDef& def, const std::string& place) {
-  const auto with_place = [&place](const Error& error) {
-    return fmt::format("{} (at {})", error.what(), place);
+std::vector<VarType> infer_at(InferContext& context, const OpDef& def,
+                              const std::source_location& place, const std::string& scope) {
+  const auto with_place = [&](const Error& error) {
+    return fmt::format("{} (at {})", error.what(), place_of(place, scope));
   };
   try {
     return def.infer(context);
@@ -108,7 +109,7 @@ Op Graph::add(const OpDef& def, std::vector<Var> inputs, Attrs attrs, std::vecto
 
   const Location& place = location_override_ ? *location_override_ : location;
   InferContext context(*this, def, inputs, attrs, regions);
-  std::vector<VarType> types = infer_at(context, def, place_of(place, scopes_[current_scope_]));
+  std::vector<VarType> types = infer_at(context, def, place, scopes_[current_scope_]);
 
   const OpId id{static_cast<std::uint32_t>(ops_.size())};
   ensure(id.value != OpId::kNone, "the graph is full");
@@ -216,7 +217,7 @@ Var Graph::capture(Var var) {
   require(
       level != open_regions_.end(),
       "value {} belongs to a region that is finished; return it from the region to use it outside",
-      var.name());
+      var);
   for (auto inner = level + 1; inner != open_regions_.end(); ++inner) {
     RegionNode& region = regions_[inner->value];
     const auto [entry, is_new] = region.captured.try_emplace(var.id());
@@ -270,23 +271,19 @@ const StateInfo& Graph::add_state(StateInfo state) {
                         to_string(state.type.shape));
   }
   states_.push_back(std::move(state));
+  states_by_name_.emplace(states_.back().name, &states_.back());
   return states_.back();
 }
 
 const StateInfo* Graph::find_state(std::string_view name) const {
-  for (const StateInfo& state : states_) {
-    if (state.name == name) {
-      return &state;
-    }
-  }
-  return nullptr;
+  const auto found = states_by_name_.find(name);
+  return found == states_by_name_.end() ? nullptr : found->second;
 }
 
 void Graph::add_control_edge(Op before, Op after) {
   require(ops_[before.id().value].region == ops_[after.id().value].region,
-          "a control edge must stay within a region: {} and {}", before.describe(),
-          after.describe());
-  require(!(before == after), "a cycle: {} cannot run before itself", before.describe());
+          "a control edge must stay within a region: {} and {}", before, after);
+  require(!(before == after), "a cycle: {} cannot run before itself", before);
   control_[after.id()].push_back({before.id(), true});
 }
 

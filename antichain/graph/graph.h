@@ -126,6 +126,7 @@ class Graph {
   /// Returns the step counters of the chain and loop bodies being built, outermost first.
   std::vector<Var> open_steps();
   RegionId region_of(Var var) const { return vars_[var.id().value].region; }
+  RegionId region_of(Op op) const { return ops_[op.id().value].region; }
   bool is_region_param(Var var) const { return !vars_[var.id().value].producer.valid(); }
   const std::vector<Op>& inputs() const { return inputs_; }
   /// Returns the state called `name`, or nullptr.
@@ -203,6 +204,7 @@ class Graph {
   std::vector<Op> inputs_;
   std::int64_t random_streams_ = 0;
   std::deque<StateInfo> states_;
+  std::unordered_map<std::string_view, const StateInfo*> states_by_name_;
   std::unordered_map<std::string, Effects> effects_;
 };
 

@@ -17,14 +17,17 @@ void InferContext::require_inputs(int count) const {
 }
 
 void InferContext::require_rank(int input, int rank) const {
-  require<ShapeError>(this->rank(input) == rank, "{}: input {} must have rank {}, got shape {}",
-                      op_name(), input, rank, to_string(shape(input)));
+  if (this->rank(input) != rank) {
+    fail<ShapeError>("{}: input {} must have rank {}, got shape {}", op_name(), input, rank,
+                     to_string(shape(input)));
+  }
 }
 
 void InferContext::require_min_rank(int input, int rank) const {
-  require<ShapeError>(this->rank(input) >= rank,
-                      "{}: input {} must have rank {} or more, got shape {}", op_name(), input,
-                      rank, to_string(shape(input)));
+  if (this->rank(input) < rank) {
+    fail<ShapeError>("{}: input {} must have rank {} or more, got shape {}", op_name(), input, rank,
+                     to_string(shape(input)));
+  }
 }
 
 void InferContext::require_dtype(int input, DTypeSet accepted) const {
@@ -76,15 +79,18 @@ Dim InferContext::unify(Dim left, Dim right, std::string_view what) {
   if (left == right) {
     return left;
   }
-  require<ShapeError>(!never_equal(left, right), "{}: {} cannot match: {} and {}", op_name(), what,
-                      left.str(), right.str());
+  if (never_equal(left, right)) {
+    fail<ShapeError>("{}: {} cannot match: {} and {}", op_name(), what, left.str(), right.str());
+  }
   constraints_.push_back({left, right, std::string(what)});
   return right.is_constant() ? right : left;
 }
 
 void InferContext::unify(const Dims& left, const Dims& right, std::string_view what) {
-  require<ShapeError>(left.size() == right.size(), "{}: {} have different ranks: {} and {}",
-                      op_name(), what, to_string(left), to_string(right));
+  if (left.size() != right.size()) {
+    fail<ShapeError>("{}: {} have different ranks: {} and {}", op_name(), what, to_string(left),
+                     to_string(right));
+  }
   for (std::size_t i = 0; i < left.size(); ++i) {
     unify(left[i], right[i], what);
   }
@@ -100,8 +106,10 @@ Dims InferContext::broadcast(const Dims& left, const Dims& right) {
     if (dim == Dim(1)) {
       dim = shorter[i];
     } else if (!(shorter[i] == Dim(1))) {
-      require<ShapeError>(!never_equal(dim, shorter[i]), "{}: shapes {} and {} do not broadcast",
-                          op_name(), to_string(left), to_string(right));
+      if (never_equal(dim, shorter[i])) {
+        fail<ShapeError>("{}: shapes {} and {} do not broadcast", op_name(), to_string(left),
+                         to_string(right));
+      }
       dim = unify(dim, shorter[i], "broadcast sizes");
     }
   }

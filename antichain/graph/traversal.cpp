@@ -12,12 +12,45 @@ namespace antichain {
 
 namespace {
 
+// The ops that were met, by id. A region's ops lie close together.
+class OpMarks {
+ public:
+  OpMarks(const Graph& graph, RegionId region) {
+    const std::vector<OpId>& ops = graph.region(region).ops;
+    first_ = ops.empty() ? 0 : ops.front().value;
+    marks_.resize(ops.empty() ? 0 : ops.back().value - first_ + 1);
+  }
+  /// Returns whether the mark is new.
+  bool add(OpId id) {
+    const std::size_t at = id.value - first_;
+    const bool is_new = !marks_[at];
+    marks_[at] = true;
+    return is_new;
+  }
+  std::vector<OpId> in_build_order() const {
+    std::vector<OpId> ids;
+    for (std::size_t at = 0; at < marks_.size(); ++at) {
+      if (marks_[at]) {
+        ids.push_back(OpId{first_ + static_cast<std::uint32_t>(at)});
+      }
+    }
+    return ids;
+  }
+
+ private:
+  std::uint32_t first_ = 0;
+  std::vector<bool> marks_;
+};
+
 std::vector<OpId> collect_needed(Graph& graph, std::span<const Var> values,
                                  std::span<const Op> ops) {
-  std::unordered_set<OpId> seen;
-  std::vector<OpId> pending, needed;
+  if (values.empty() && ops.empty()) {
+    return {};
+  }
+  OpMarks needed(graph, ops.empty() ? graph.region_of(values[0]) : graph.region_of(ops[0]));
+  std::vector<OpId> pending;
   const auto visit = [&](OpId id) {
-    if (seen.insert(id).second) {
+    if (needed.add(id)) {
       pending.push_back(id);
     }
   };
@@ -33,7 +66,6 @@ std::vector<OpId> collect_needed(Graph& graph, std::span<const Var> values,
   while (!pending.empty()) {
     const Op op = graph.op(pending.back());
     pending.pop_back();
-    needed.push_back(op.id());
     for (int i = 0; i < op.num_inputs(); ++i) {
       visit_producer(op.input(i));
     }
@@ -46,8 +78,7 @@ std::vector<OpId> collect_needed(Graph& graph, std::span<const Var> values,
       visit(finder.id());
     }
   }
-  std::sort(needed.begin(), needed.end());
-  return needed;
+  return needed.in_build_order();
 }
 
 // Build order breaks only where a user's control edge points backwards; then sort by edges (Kahn),

@@ -23,7 +23,7 @@ Dim Var::dim(int axis) const {
 
 Op Var::producer() const {
   require(!graph_->is_region_param(*this), "value {} is a parameter of a region; no op computes it",
-          name());
+          *this);
   return graph_->op(graph_->vars_[id_.value].producer);
 }
 
@@ -32,7 +32,7 @@ bool Var::has_name() const { return valid() && graph_->names_.contains(id_); }
 const Tensor& Var::value() const {
   require(valid() && graph_->evaluator() != nullptr,
           "{} has no value while the graph is built; compile it, or compute it in eager mode",
-          name());
+          *this);
   return graph_->evaluator()->value(*this);
 }
 
@@ -102,3 +102,13 @@ std::string Op::describe() const {
 }
 
 }  // namespace antichain
+
+fmt::format_context::iterator fmt::formatter<antichain::Var>::format(
+    antichain::Var var, fmt::format_context& context) const {
+  return fmt::formatter<std::string_view>::format(var.name(), context);
+}
+
+fmt::format_context::iterator fmt::formatter<antichain::Op>::format(
+    antichain::Op op, fmt::format_context& context) const {
+  return fmt::formatter<std::string_view>::format(op.describe(), context);
+}

@@ -3,6 +3,8 @@
 // Both are a pointer and an id, cheap to copy, valid as long as their graph.
 #pragma once
 
+#include <fmt/core.h>
+
 #include <initializer_list>
 #include <optional>
 #include <source_location>
@@ -122,3 +124,13 @@ class Op {
 };
 
 }  // namespace antichain
+
+// Messages that take a Var or an Op itself are only put together when somebody gets to see them.
+template <>
+struct fmt::formatter<antichain::Var> : fmt::formatter<std::string_view> {
+  fmt::format_context::iterator format(antichain::Var var, fmt::format_context& context) const;
+};
+template <>
+struct fmt::formatter<antichain::Op> : fmt::formatter<std::string_view> {
+  fmt::format_context::iterator format(antichain::Op op, fmt::format_context& context) const;
+};

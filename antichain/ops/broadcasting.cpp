@@ -16,13 +16,19 @@ using Vars = std::vector<Var>;
 
 // Checks that `from` broadcasts to `to`.
 void require_broadcast(InferContext& context, const Dims& from, const Dims& to) {
-  require<ShapeError>(from.size() <= to.size(), "{}: shape {} does not broadcast to {}",
-                      context.op_name(), to_string(from), to_string(to));
+  const auto refuse = [&] {
+    fail<ShapeError>("{}: shape {} does not broadcast to {}", context.op_name(), to_string(from),
+                     to_string(to));
+  };
+  if (from.size() > to.size()) {
+    refuse();
+  }
   for (std::size_t i = 0; i < from.size(); ++i) {
     const Dim source = from[i], target = to[to.size() - from.size() + i];
     if (!(source == Dim(1))) {
-      require<ShapeError>(!never_equal(source, target), "{}: shape {} does not broadcast to {}",
-                          context.op_name(), to_string(from), to_string(to));
+      if (never_equal(source, target)) {
+        refuse();
+      }
       context.unify(source, target, "broadcast sizes");
     }
   }

@@ -222,7 +222,7 @@ ChainResult chain(const Vars& states, const Vars& xs,
   Graph& graph = (states.empty() ? xs : states)[0].graph();
   Dim length = options.length;
   for (Var x : xs) {
-    require<ShapeError>(x.rank() >= 1, "chain: {} has no axis to walk along", x.name());
+    require<ShapeError>(x.rank() >= 1, "chain: {} has no axis to walk along", x);
     length = length == Dim(-1) ? x.dim(0) : length;
   }
   require(!(length == Dim(-1)), "chain: without sequences the length must be given");

@@ -152,7 +152,7 @@ Var read_state(Graph& graph, std::string_view name, std::source_location place) 
 
 const std::string& state_name(Var value) {
   require(!value.graph().is_region_param(value) && &value.producer().def() == &state_read_def(),
-          "{} is not a parameter or buffer", value.name());
+          "{} is not a parameter or buffer", value);
   return value.producer().attrs().get<std::string>("state");
 }
 

@@ -132,23 +132,30 @@ Results Executable::run(const Feeds& feeds, const std::vector<RunObserver*>& obs
   return results;
 }
 
-void Executable::run_into(Results& results, const Feeds& feeds,
-                          const std::vector<RunObserver*>& observers) const {
-  const FramePool::Lease frames = frames_->borrow();
-  std::vector<const Tensor*>& arguments = frames->arguments;
+void Executable::take_feeds(const Feeds& feeds, std::vector<const Tensor*>& arguments) const {
   arguments.clear();
   for (const std::string& name : names_) {
     const auto fed = feeds.find(name);
     arguments.push_back(fed != feeds.end() ? &fed->second : &not_fed_);
   }
   check_feeds(feeds, arguments);
-  const FrameCache::Entry& entry = frames->find(arguments, [&](RunState& state) {
-    state.backend = backend_;
-    state.states = states_;
-    state.print_line = print_line_.get();
-    bind_symbols(arguments, state.env);
-    check_sizes(arguments, state.env);
-  });
+}
+
+void Executable::prepare(std::span<const Tensor* const> arguments, RunState& state) const {
+  state.backend = backend_;
+  state.states = states_;
+  state.print_line = print_line_.get();
+  bind_symbols(arguments, state.env);
+  check_sizes(arguments, state.env);
+}
+
+void Executable::run_into(Results& results, const Feeds& feeds,
+                          const std::vector<RunObserver*>& observers) const {
+  const FramePool::Lease frames = frames_->borrow();
+  std::vector<const Tensor*>& arguments = frames->arguments;
+  take_feeds(feeds, arguments);
+  const FrameCache::Entry& entry =
+      frames->find(arguments, [&](RunState& state) { prepare(arguments, state); });
   entry.state->observers = observers;
   results.tensors_.resize(results_.size());
   frames->targets.clear();
@@ -178,6 +185,16 @@ void Executable::run_into(Results& results, const Feeds& feeds,
     }
   }
 }
+
+MemoryReport Executable::memory_report(const Feeds& feeds) const {
+  const FramePool::Lease frames = frames_->borrow();
+  take_feeds(feeds, frames->arguments);
+  return frames
+      ->find(frames->arguments, [&](RunState& state) { prepare(frames->arguments, state); })
+      .frame->memory_report();
+}
+
+RunStatistics Executable::statistics() const { return frames_->statistics(); }
 
 std::size_t Executable::memory_bytes() const { return frames_->memory_bytes(); }
 

@@ -13,6 +13,7 @@
 #include "antichain/graph/kernel_context.h"
 #include "antichain/graph/state_store.h"
 #include "antichain/runtime/backend.h"
+#include "antichain/runtime/memory_report.h"
 #include "antichain/runtime/run_observer.h"
 
 namespace antichain {
@@ -20,6 +21,7 @@ namespace antichain {
 // How it runs is not the caller's business.
 class FramePool;  // antichain/runtime/frame_cache.h
 class Program;    // antichain/runtime/program.h
+struct RunState;  // antichain/runtime/op_runner.h
 
 using Feeds = std::map<std::string, Tensor, std::less<>>;
 
@@ -40,6 +42,13 @@ class Results {
  private:
   friend class Executable;
   std::vector<Tensor> tensors_;
+};
+
+/// Counts what new sizes cost: a program is compiled once and made ready for each set of sizes.
+struct RunStatistics {
+  std::size_t frames_made = 0;
+  std::size_t frames_kept = 0;  // those of the sizes used last
+  double frame_seconds = 0;     // spent on making them
 };
 
 class Executable {
@@ -64,6 +73,10 @@ class Executable {
   void run_into(Results& results, const Feeds& feeds,
                 const std::vector<RunObserver*>& observers = {}) const;
 
+  /// Returns where values in between lie in a run with such feeds, of which only the sizes matter.
+  MemoryReport memory_report(const Feeds& feeds) const;
+  /// Returns what the runs so far took beside themselves.
+  RunStatistics statistics() const;
   /// Returns the bytes that values in between take, for all the sizes seen so far.
   std::size_t memory_bytes() const;
   Graph& graph() const { return *graph_; }
@@ -73,6 +86,8 @@ class Executable {
   void set_print_line(PrintLine print_line) { *print_line_ = std::move(print_line); }
 
  private:
+  void take_feeds(const Feeds& feeds, std::vector<const Tensor*>& arguments) const;
+  void prepare(std::span<const Tensor* const> arguments, RunState& state) const;
   void check_feeds(const Feeds& feeds, std::span<const Tensor* const> arguments) const;
   void bind_symbols(std::span<const Tensor* const> arguments, DimEnv& env) const;
   void check_sizes(std::span<const Tensor* const> arguments, DimEnv& env) const;

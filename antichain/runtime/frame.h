@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "antichain/runtime/memory_plan.h"
+#include "antichain/runtime/memory_report.h"
 #include "antichain/runtime/program.h"
 
 namespace antichain {
@@ -27,8 +28,8 @@ class Frame {
 
   /// Returns the bytes that set_memory() must provide.
   std::size_t memory_bytes() const { return plan_.bytes; }
-  /// Returns the most bytes that are needed at one time: the lower bound of memory_bytes().
-  std::size_t live_bytes() const { return live_bytes_; }
+  /// Returns which value lies where, and when.
+  MemoryReport memory_report() const;
   /// Lets the values lie in this buffer from now on, `offset` bytes behind its start.
   void set_memory(const std::shared_ptr<Buffer>& buffer, std::size_t offset);
   /// Gives the frame memory of its own.
@@ -93,9 +94,9 @@ class Frame {
   std::vector<std::unique_ptr<BoundStep>> steps_;
   std::vector<Target> targets_;
   std::vector<Slot> held_;  // values whose memory others own
-  MemoryPlan plan_;
-  std::size_t live_bytes_ = 0;
-  std::vector<std::size_t> planned_at_;  // by slot: index into plan_.offsets
+  std::vector<Lifetime> lifetimes_;
+  MemoryPlan plan_;                      // of the lifetimes
+  std::vector<std::size_t> planned_at_;  // by slot: index into lifetimes_
   std::shared_ptr<Buffer> memory_;
 };
 

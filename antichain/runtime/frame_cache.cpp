@@ -1,6 +1,7 @@
 #include "antichain/runtime/frame_cache.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace antichain {
 
@@ -14,6 +15,26 @@ bool fits(const std::vector<Shape>& shapes, std::span<const Tensor* const> argum
 
 }  // namespace
 
+FrameCache::Entry FrameCache::make(std::span<const Tensor* const> given,
+                                   FunctionRef<void(RunState&)> prepare) {
+  const auto start = std::chrono::steady_clock::now();
+  Entry entry{.state = std::make_unique<RunState>()};
+  prepare(*entry.state);
+  for (const Tensor* argument : given) {
+    entry.shapes.push_back(argument->shape());
+  }
+  for (Program::Slot slot : program_.results()) {
+    const Dims& shape = program_.value(slot).shape();
+    entry.result_shapes.push_back(is_bound(shape, entry.state->env)
+                                      ? std::optional(evaluate(shape, entry.state->env))
+                                      : std::nullopt);
+  }
+  entry.frame = std::make_unique<Frame>(program_, *entry.state);
+  ++made_;
+  seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return entry;
+}
+
 const FrameCache::Entry& FrameCache::find(std::span<const Tensor* const> given,
                                           FunctionRef<void(RunState&)> prepare) {
   const auto known = std::find_if(entries_.begin(), entries_.end(),
@@ -21,19 +42,7 @@ const FrameCache::Entry& FrameCache::find(std::span<const Tensor* const> given,
   if (known != entries_.end()) {
     entries_.splice(entries_.begin(), entries_, known);
   } else {
-    Entry entry{.state = std::make_unique<RunState>()};
-    prepare(*entry.state);
-    for (const Tensor* argument : given) {
-      entry.shapes.push_back(argument->shape());
-    }
-    for (Program::Slot slot : program_.results()) {
-      const Dims& shape = program_.value(slot).shape();
-      entry.result_shapes.push_back(is_bound(shape, entry.state->env)
-                                        ? std::optional(evaluate(shape, entry.state->env))
-                                        : std::nullopt);
-    }
-    entry.frame = std::make_unique<Frame>(program_, *entry.state);
-    entries_.push_front(std::move(entry));
+    entries_.push_front(make(given, prepare));
     if (entries_.size() > kMaxFrames) {
       on_memory_ = on_memory_ == &entries_.back() ? nullptr : on_memory_;
       entries_.pop_back();
@@ -78,6 +87,18 @@ std::size_t FramePool::memory_bytes() const {
     bytes += cache->memory_bytes();
   }
   return bytes;
+}
+
+RunStatistics FramePool::statistics() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  RunStatistics all;
+  for (const auto& cache : idle_) {
+    const RunStatistics one = cache->statistics();
+    all.frames_made += one.frames_made;
+    all.frames_kept += one.frames_kept;
+    all.frame_seconds += one.frame_seconds;
+  }
+  return all;
 }
 
 }  // namespace antichain

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "antichain/base/function_ref.h"
+#include "antichain/runtime/executable.h"
 #include "antichain/runtime/frame.h"
 
 namespace antichain {
@@ -29,6 +30,7 @@ class FrameCache {
   /// that `prepare` has filled, and forgets the one that was not used for longest.
   const Entry& find(std::span<const Tensor* const> arguments, FunctionRef<void(RunState&)> prepare);
   std::size_t memory_bytes() const { return memory_ ? memory_->bytes() : 0; }
+  RunStatistics statistics() const { return {made_, entries_.size(), seconds_}; }
 
   // Lists of the executable, kept here so that a run need not allocate them.
   std::vector<const Tensor*> arguments;
@@ -37,10 +39,14 @@ class FrameCache {
  private:
   static constexpr std::size_t kMaxFrames = 16;
 
+  Entry make(std::span<const Tensor* const> arguments, FunctionRef<void(RunState&)> prepare);
+
   const Program& program_;
   std::list<Entry> entries_;  // the one used last comes first
   std::shared_ptr<Buffer> memory_;
   const Entry* on_memory_ = nullptr;  // the frame that was told last where the memory is
+  std::size_t made_ = 0;
+  double seconds_ = 0;
 };
 
 class FramePool {
@@ -66,6 +72,8 @@ class FramePool {
   Lease borrow();
   /// Returns the bytes of the caches that are not lent.
   std::size_t memory_bytes() const;
+  /// Adds up what these caches have done.
+  RunStatistics statistics() const;
 
  private:
   const Program& program_;

@@ -110,7 +110,7 @@ void FrameBinder::reuse_inputs() {
 }
 
 void FrameBinder::place() {
-  std::vector<Lifetime> lifetimes;
+  std::vector<Lifetime>& lifetimes = frame_.lifetimes_;
   frame_.planned_at_.assign(program_.num_slots(), 0);
   for (std::size_t n = 0; n < frame_.steps_.size(); ++n) {
     BoundStep& bound = *frame_.steps_[n];
@@ -137,7 +137,6 @@ void FrameBinder::place() {
     }
   }
   frame_.plan_ = plan_memory(lifetimes);
-  frame_.live_bytes_ = live_bytes_bound(lifetimes);
 }
 
 // Memory of others is let go after its last use: a state that nobody holds is updated in place.

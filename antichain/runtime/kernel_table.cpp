@@ -17,15 +17,13 @@ Kernel KernelTable::choose(Op op, const Logger& logger) const {
     if (support.yes) {
       return kernel;
     }
-    logger.log(LogLevel::info, "{}: kernel '{}' refused: {}", op.describe(), kernel.name,
-               support.reason);
+    logger.log(LogLevel::info, "{}: kernel '{}' refused: {}", op, kernel.name, support.reason);
   }
-  require<NotSupported>(op.def().reference != nullptr, "{} has no kernel on this device",
-                        op.describe());
+  require<NotSupported>(op.def().reference != nullptr, "{} has no kernel on this device", op);
   // Ops that other ops run through have only their reference, by design; the others fall back to
   // it.
   if (op.regions().empty() && !candidates(op.def()).empty()) {
-    logger.log(LogLevel::info, "{}: falls back to the reference kernel", op.describe());
+    logger.log(LogLevel::info, "{}: falls back to the reference kernel", op);
   }
   return {.name = std::string(kReferenceKernel), .supports = nullptr, .run = op.def().reference};
 }

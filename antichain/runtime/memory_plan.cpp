@@ -1,120 +1,99 @@
 #include "antichain/runtime/memory_plan.h"
 
 #include <algorithm>
-#include <map>
-#include <queue>
-#include <set>
-#include <utility>
+#include <functional>
+#include <numeric>
 
-#include "antichain/tensor/buffer.h"
+#include "antichain/runtime/memory_packers.h"
 
 namespace antichain {
 
 namespace {
 
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + kHostAlignment - 1) / kHostAlignment * kHostAlignment;
+// Pairs of values that may be compared for one plan; a pair takes about a nanosecond.
+constexpr std::size_t kBudget = 30'000'000;
+// How often the values at the top are moved to the front of the order.
+constexpr int kImprovements = 8;
+// A plan that exceeds the bound by no more than this part of it is not improved any further.
+constexpr std::size_t kSlack = 128;
+
+using Order = std::vector<std::size_t>;
+
+Order sorted_by(std::span<const Lifetime> lifetimes,
+                const std::function<double(const Lifetime&)>& importance) {
+  Order order(lifetimes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<double> keys;
+  keys.reserve(lifetimes.size());
+  for (const Lifetime& lifetime : lifetimes) {
+    keys.push_back(importance(lifetime));
+  }
+  std::ranges::stable_sort(order, std::greater<>(), [&keys](std::size_t i) { return keys[i]; });
+  return order;
 }
 
-// The gaps in a piece of memory that grows at its end.
-class Gaps {
- public:
-  std::size_t take(std::size_t bytes) {
-    const auto fit = by_size_.lower_bound({bytes, 0});
-    if (fit == by_size_.end()) {
-      return grow(bytes);
-    }
-    const auto [size, offset] = *fit;
-    remove(offset, size);
-    if (size > bytes) {
-      add(offset + bytes, size - bytes);
-    }
-    return offset;
-  }
-
-  void give_back(std::size_t offset, std::size_t bytes) {
-    auto next = by_offset_.lower_bound(offset);
-    if (next != by_offset_.end() && offset + bytes == next->first) {
-      bytes += next->second;
-      remove(next->first, next->second);
-    }
-    next = by_offset_.lower_bound(offset);
-    if (next != by_offset_.begin()) {
-      const auto before = std::prev(next);
-      if (before->first + before->second == offset) {
-        offset = before->first;
-        bytes += before->second;
-        remove(before->first, before->second);
-      }
-    }
-    add(offset, bytes);
-  }
-
-  std::size_t end() const { return end_; }
-
- private:
-  std::size_t grow(std::size_t bytes) {
-    std::size_t offset = end_;
-    if (!by_offset_.empty()) {
-      const auto last = std::prev(by_offset_.end());
-      if (last->first + last->second == end_) {
-        offset = last->first;
-        remove(last->first, last->second);
-      }
-    }
-    end_ = offset + bytes;
-    return offset;
-  }
-  void add(std::size_t offset, std::size_t bytes) {
-    by_offset_.emplace(offset, bytes);
-    by_size_.emplace(bytes, offset);
-  }
-  void remove(std::size_t offset, std::size_t bytes) {
-    by_size_.erase({bytes, offset});
-    by_offset_.erase(offset);
-  }
-
-  std::map<std::size_t, std::size_t> by_offset_;           // offset -> bytes
-  std::set<std::pair<std::size_t, std::size_t>> by_size_;  // (bytes, offset)
-  std::size_t end_ = 0;
-};
+// Puts the values that end at the top first: they are the ones that found no place (squeaky wheel
+// optimisation, Joslin and Clements, 1999).
+void move_top_to_front(std::span<const Lifetime> lifetimes, const MemoryPlan& plan, Order& order) {
+  std::ranges::stable_partition(order, [&](std::size_t i) {
+    return plan.offsets[i] + aligned_bytes(lifetimes[i]) == plan.bytes;
+  });
+}
 
 }  // namespace
 
-MemoryPlan plan_memory(std::span<const Lifetime> lifetimes) {
-  MemoryPlan plan;
-  Gaps gaps;
-  using Ending = std::pair<std::size_t, std::size_t>;  // (last step, index)
-  std::priority_queue<Ending, std::vector<Ending>, std::greater<>> alive;
-  for (std::size_t i = 0; i < lifetimes.size(); ++i) {
-    while (!alive.empty() && alive.top().first < lifetimes[i].first) {
-      const std::size_t ended = alive.top().second;
-      gaps.give_back(plan.offsets[ended], aligned(lifetimes[ended].bytes));
-      alive.pop();
-    }
-    if (lifetimes[i].bytes == 0) {
-      plan.offsets.push_back(0);
-      continue;
-    }
-    plan.offsets.push_back(gaps.take(aligned(lifetimes[i].bytes)));
-    alive.emplace(lifetimes[i].last, i);
-  }
-  plan.bytes = gaps.end();
-  return plan;
-}
-
 std::size_t live_bytes_bound(std::span<const Lifetime> lifetimes) {
-  std::map<std::size_t, std::ptrdiff_t> changes;
+  std::size_t steps = 0;
   for (const Lifetime& lifetime : lifetimes) {
-    changes[lifetime.first] += static_cast<std::ptrdiff_t>(aligned(lifetime.bytes));
-    changes[lifetime.last + 1] -= static_cast<std::ptrdiff_t>(aligned(lifetime.bytes));
+    steps = std::max(steps, lifetime.last + 1);
+  }
+  std::vector<std::ptrdiff_t> changes(steps + 1);
+  for (const Lifetime& lifetime : lifetimes) {
+    changes[lifetime.first] += static_cast<std::ptrdiff_t>(aligned_bytes(lifetime));
+    changes[lifetime.last + 1] -= static_cast<std::ptrdiff_t>(aligned_bytes(lifetime));
   }
   std::ptrdiff_t now = 0, most = 0;
-  for (const auto& change : changes) {
-    now += change.second;
+  for (std::ptrdiff_t change : changes) {
+    now += change;
     most = std::max(most, now);
   }
   return static_cast<std::size_t>(most);
+}
+
+MemoryPlan plan_memory(std::span<const Lifetime> lifetimes) {
+  const std::size_t bound = live_bytes_bound(lifetimes);
+  MemoryPlan best = pack_forward(lifetimes);
+  const auto done = [&] { return best.bytes <= bound + bound / kSlack; };
+  const auto keep_smaller = [&best](MemoryPlan plan) {
+    if (plan.bytes < best.bytes) {
+      best = std::move(plan);
+    }
+  };
+  if (!done()) {
+    keep_smaller(pack_backward(lifetimes));
+  }
+  const auto bytes = [](const Lifetime& value) { return static_cast<double>(value.bytes); };
+  const auto length = [](const Lifetime& value) {
+    return static_cast<double>(value.last - value.first + 1);
+  };
+  const std::vector<std::function<double(const Lifetime&)>> importances = {
+      bytes, [&](const Lifetime& value) { return bytes(value) * length(value); }, length};
+  PriorityPacker packer(lifetimes, kBudget);
+  for (const auto& importance : importances) {
+    if (done()) {
+      return best;
+    }
+    Order order = sorted_by(lifetimes, importance);
+    for (int round = 0; round < kImprovements && !done(); ++round) {
+      std::optional<MemoryPlan> plan = packer.pack(order);
+      if (!plan) {
+        return best;
+      }
+      move_top_to_front(lifetimes, *plan, order);
+      keep_smaller(std::move(*plan));
+    }
+  }
+  return best;
 }
 
 }  // namespace antichain

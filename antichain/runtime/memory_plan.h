@@ -18,8 +18,9 @@ struct MemoryPlan {
   std::size_t bytes = 0;             // of the whole piece
 };
 
-/// Places values in the order in which they come alive, each into the smallest gap that takes it.
-/// `lifetimes` must be sorted by `first`. Takes O(n log n).
+/// Places values in several ways and returns the smallest plan; stops when one is within a percent
+/// of live_bytes_bound(). `lifetimes` must be sorted by `first`. Of very many values, only the ways
+/// that take O(n log n) are tried.
 MemoryPlan plan_memory(std::span<const Lifetime> lifetimes);
 
 /// Returns the most bytes that are alive at one step: no plan can do with less.

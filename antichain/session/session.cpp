@@ -1,5 +1,7 @@
 #include "antichain/session/session.h"
 
+#include <algorithm>
+
 #include "antichain/backends/cpu/cpu_backend.h"
 #include "antichain/engines/backprop/backprop_engine.h"
 #include "antichain/engines/forward/forward_engine.h"
@@ -20,6 +22,23 @@ void count_runs(GraphCopy& copy) {
   if (copy.graph->current_read(kRandomState).valid()) {
     const Var one_more = constant(*copy.graph, Tensor::of<std::int64_t>({2}, {0, 1}));
     copy.ops.push_back(add_update(*copy.graph, kRandomState, one_more).producer());
+  }
+}
+
+// An input has no value before a run.
+void require_no_inputs(Graph& graph, std::span<const Var> initial,
+                       std::span<const std::string> names) {
+  for (Op op : schedule(graph, initial)) {
+    if (&op.def() != &input_def()) {
+      continue;
+    }
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const std::vector<Op> needed = schedule(graph, initial.subspan(i, 1));
+      require(std::find(needed.begin(), needed.end(), op) == needed.end(),
+              "state '{}' starts from input '{}', which has no value before a run; start it from "
+              "something that needs no input",
+              names[i], op.output());
+    }
   }
 }
 
@@ -67,45 +86,71 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
 }
 
 void Session::initialise_states(Graph& graph, const std::vector<Var>& roots) {
+  std::vector<std::string> missing;
   for (Op op : schedule(graph, roots)) {
-    initialise_states_of(op);
+    for (const std::string& name : op.states()) {
+      if (!has_value(graph, name)) {
+        missing.push_back(name);
+      }
+    }
   }
+  initialise(graph, std::move(missing));
 }
 
 void Session::initialise_states_of(Op op) {
   for (const std::string& name : op.states()) {
-    initialise_state(op.graph(), name);
+    if (!has_value(op.graph(), name)) {
+      initialise(op.graph(), {name});
+    }
   }
 }
 
-void Session::initialise_state(Graph& graph, const std::string& name) {
+bool Session::has_value(const Graph& graph, const std::string& name) const {
+  if (!states_.contains(name)) {
+    return false;
+  }
   const StateInfo& state = *graph.find_state(name);
-  if (states_.contains(name)) {
-    const Tensor& known = states_.get(name);
-    require(known.dtype() == state.type.dtype && to_dims(known.shape()) == state.type.shape,
-            "state '{}' has a value of {}{} in this session, the graph declares {}{}", name,
-            antichain::name(known.dtype()), to_string(known.shape()),
-            antichain::name(state.type.dtype), to_string(state.type.shape));
+  const Tensor& known = states_.get(name);
+  if (known.dtype() != state.type.dtype || to_dims(known.shape()) != state.type.shape) {
+    fail<InvalidArgument>("state '{}' has a value of {}{} in this session, the graph declares {}{}",
+                          name, antichain::name(known.dtype()), to_string(known.shape()),
+                          antichain::name(state.type.dtype), to_string(state.type.shape));
+  }
+  return true;
+}
+
+// All of them by one executable: a network has hundreds.
+void Session::initialise(Graph& graph, std::vector<std::string> names) {
+  if (names.empty()) {
     return;
   }
-  require(state.initial.valid(), "state '{}' has no value in this session and no initial one",
-          name);
+  std::vector<Var> initial;
+  for (const std::string& name : names) {
+    initial.push_back(graph.find_state(name)->initial);
+    require(initial.back().valid(), "state '{}' has no value in this session and no initial one",
+            name);
+  }
   if (graph.evaluator()) {  // in eager mode it is known
-    states_.set(name, graph.evaluator()->value(state.initial).clone());
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      states_.set(names[i], graph.evaluator()->value(initial[i]).clone());
+    }
     return;
   }
-  // The initial value may read states that were declared earlier; those come first.
-  initialise_states(graph, {state.initial});
-  for (Op needed : schedule(graph, std::vector<Var>{state.initial})) {
-    require(&needed.def() != &input_def(),
-            "state '{}' starts from input '{}', which has no value before a run; start it from "
-            "something that needs no input",
-            name, needed.output().name());
+  // Initial values may read states that were declared earlier; those come first.
+  initialise_states(graph, initial);
+  initial.clear();
+  std::erase_if(names, [this](const std::string& name) { return states_.contains(name); });
+  for (const std::string& name : names) {
+    initial.push_back(graph.find_state(name)->initial);
   }
-  GraphCopy copy = optimise(graph, std::vector<Var>{state.initial}, {});
+  require_no_inputs(graph, initial, names);
+  GraphCopy copy = optimise(graph, initial, {});
   const Executable evaluate(std::move(copy.graph), copy.values, {}, *backend_, backend_->kernels(),
                             logger(), states_);
-  states_.set(name, evaluate({})[0]);
+  const Results values = evaluate({});
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    states_.set(names[i], values[i]);
+  }
 }
 
 }  // namespace antichain

@@ -53,7 +53,8 @@ class Session {
 
  private:
   void initialise_states(Graph& graph, const std::vector<Var>& roots);
-  void initialise_state(Graph& graph, const std::string& name);
+  void initialise(Graph& graph, std::vector<std::string> names);
+  bool has_value(const Graph& graph, const std::string& name) const;
 
   SessionOptions options_;
   std::shared_ptr<EngineSet> engines_;

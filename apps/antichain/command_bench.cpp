@@ -19,20 +19,29 @@ struct BenchArguments {
   std::int64_t steps = 50, warm_up = 5;
 };
 
+struct StepTimes {
+  double first = 0;            // seconds until the first step is done: the model is built, too
+  std::vector<double> sorted;  // of the measured steps
+};
+
 // Always on one batch: what is measured is the step, not the data.
-std::vector<double> step_times(RecipeRun& run, const data::Batch& batch,
-                               const BenchArguments& arguments) {
+StepTimes step_times(RecipeRun& run, const data::Batch& batch, const BenchArguments& arguments) {
   using Clock = std::chrono::steady_clock;
-  std::vector<double> times;
+  StepTimes times;
   Results results;
-  for (std::int64_t i = 0; i < arguments.warm_up + arguments.steps; ++i) {
+  const auto timed_step = [&] {
     const Clock::time_point start = Clock::now();
     run.step().run_into(results, batch);
-    if (i >= arguments.warm_up) {
-      times.push_back(std::chrono::duration<double>(Clock::now() - start).count());
-    }
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+  times.first = timed_step();
+  for (std::int64_t i = 1; i < arguments.warm_up; ++i) {
+    timed_step();
   }
-  std::sort(times.begin(), times.end());
+  for (std::int64_t i = 0; i < arguments.steps; ++i) {
+    times.sorted.push_back(timed_step());
+  }
+  std::sort(times.sorted.begin(), times.sorted.end());
   return times;
 }
 
@@ -40,7 +49,8 @@ void bench(const BenchArguments& arguments, const Globals& globals) {
   const Recipe& recipe = find_recipe(arguments.recipe->recipe);
   RecipeRun run(recipe, make_context(recipe, *arguments.recipe, globals));
   const data::Batch batch = run.first_batch();
-  const std::vector<double> times = step_times(run, batch, arguments);
+  const StepTimes measured = step_times(run, batch, arguments);
+  const std::vector<double>& times = measured.sorted;
   FlopCounter counter;
   run.step().run(batch, {&counter});
   const double median = times[times.size() / 2];
@@ -48,6 +58,7 @@ void bench(const BenchArguments& arguments, const Globals& globals) {
   Table table;
   table.add({"step", seconds_text(median) + " (median of " + std::to_string(times.size()) + ")"});
   table.add({"fastest, slowest", seconds_text(times.front()) + ", " + seconds_text(times.back())});
+  table.add({"first step", seconds_text(measured.first) + " (building and compiling included)"});
   table.add({"samples/s", fmt::format("{:.0f}", examples / median)});
   table.add({"GFLOP/s", fmt::format("{:.1f}", counter.flops() / median / 1e9)});
   table.add({"memory", bytes_text(run.peak_bytes())});
@@ -57,6 +68,7 @@ void bench(const BenchArguments& arguments, const Globals& globals) {
                                       {"seed", run.context().seed},
                                       {"step_seconds", median},
                                       {"fastest_step_seconds", times.front()},
+                                      {"first_step_seconds", measured.first},
                                       {"samples_per_second", examples / median},
                                       {"flops_per_step", counter.flops()},
                                       {"peak_bytes", run.peak_bytes()},

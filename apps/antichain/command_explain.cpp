@@ -8,6 +8,7 @@
 #include "antichain/graph/print.h"
 #include "antichain/ops/state_ops.h"
 #include "antichain/runtime/profiler.h"
+#include "apps/antichain/memory_facts.h"
 #include "apps/antichain/recipe_arguments.h"
 #include "apps/antichain/run_report.h"
 #include "apps/antichain/table.h"
@@ -20,8 +21,8 @@ namespace {
 
 struct ExplainArguments {
   std::shared_ptr<RecipeArguments> recipe;
-  std::string dot, text, code;
-  bool clusters = false;
+  std::string dot, text, code, memory_svg;
+  bool clusters = false, memory = false;
 };
 
 struct Explanation {
@@ -118,18 +119,26 @@ void explain(const ExplainArguments& arguments, const Globals& globals) {
     write_file(arguments.code, clusters.code);
     facts.add({"code", arguments.code});
   }
-  globals.output.finish(
-      fmt::format("{}\n{}\n{}{}", facts.str(), explanation.parameters.str(), explanation.ops.str(),
-                  arguments.clusters ? "\n" + clusters.table.str() : std::string()),
-      {{"recipe", recipe.name},
-       {"engine", run.context().settings.text("engine")},
-       {"parameters", run.num_parameters()},
-       {"num_ops", run.step().num_steps()},
-       {"peak_bytes", run.peak_bytes()},
-       {"flops_per_step", counter.flops()},
-       {"parameter_list", explanation.parameters_json},
-       {"clusters", clusters.json},
-       {"ops", explanation.ops_json}});
+  const MemoryReport memory = run.step().memory_report(batch);
+  if (!arguments.memory_svg.empty()) {
+    write_file(arguments.memory_svg, memory_svg(memory));
+    facts.add({"memory plan", arguments.memory_svg});
+  }
+  std::string text =
+      fmt::format("{}\n{}\n{}", facts.str(), explanation.parameters.str(), explanation.ops.str());
+  Json json = {{"recipe", recipe.name},
+               {"engine", run.context().settings.text("engine")},
+               {"parameters", run.num_parameters()},
+               {"num_ops", run.step().num_steps()},
+               {"peak_bytes", run.peak_bytes()},
+               {"flops_per_step", counter.flops()},
+               {"parameter_list", explanation.parameters_json},
+               {"ops", explanation.ops_json}};
+  if (arguments.memory) {
+    text += "\n" + memory_text(memory, run.step().memory_bytes());
+    json["memory"] = memory_json(memory, run.step().memory_bytes());
+  }
+  globals.output.finish(text, json);
 }
 
 }  // namespace
@@ -148,6 +157,12 @@ void add_explain_command(CLI::App& app, const Globals& globals) {
   command
       ->add_option("--code", arguments->code,
                    "Write the code that was generated for them, as LLVM has it and as assembly")
+      ->type_name("FILE");
+  command->add_flag("--memory", arguments->memory,
+                    "Show how values share memory: bound, plan, the largest values");
+  command
+      ->add_option("--memory-svg", arguments->memory_svg,
+                   "Write an image of which value lies where, and when")
       ->type_name("FILE");
   command->callback([&globals, arguments] { explain(*arguments, globals); });
 }

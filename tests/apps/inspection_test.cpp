@@ -59,6 +59,7 @@ TEST(Bench, MeasuresTheStep) {
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_GT(run.last_line().at("step_seconds"), 0);
   EXPECT_GT(run.last_line().at("peak_bytes"), 0);
+  EXPECT_GT(run.last_line().at("first_step_seconds"), run.last_line().at("fastest_step_seconds"));
   // Three layers, forwards and backwards, but for the gradient of the input.
   const double products = 3 * 2.0 * 100 * (2 * 5 + 5 * 5 + 5 * 3) - 2.0 * 100 * 2 * 5;
   EXPECT_EQ(run.last_line().at("flops_per_step"), products);
@@ -103,6 +104,34 @@ TEST(Explain, ShowsWhatIsComputedTogether) {
             0U);
   const bool has_llvm = run_program("--json --version").last_line().at("parts").at("llvm");
   EXPECT_EQ(read_text(code).find("define void @cluster") != std::string::npos, has_llvm);
+}
+
+TEST(Explain, ShowsTheMemoryPlan) {
+  const TemporaryFolder folder;
+  const std::string svg = "--memory --memory-svg " + (folder / "m.svg").string();
+  const ProgramRun run = run_program("explain --json " + svg + kSmall);
+  ASSERT_EQ(run.code, 0) << run.err;
+  const nlohmann::json memory = run.last_line().at("memory");
+  EXPECT_EQ(memory.at("peak_bytes"), memory.at("allocated_bytes"));
+  EXPECT_GE(memory.at("peak_bytes"), memory.at("bound_bytes"));
+  EXPECT_LE(memory.at("ratio"), 1.05);
+  const nlohmann::json& values = memory.at("values");
+  ASSERT_GT(values.size(), 3U);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    EXPECT_LE(values[i].at("bytes"), values[i > 0 ? i - 1 : 0].at("bytes")) << "largest first";
+    EXPECT_LE(values[i].at("first_step"), values[i].at("last_step"));
+    EXPECT_LE(values[i].at("last_step"), memory.at("steps"));
+    EXPECT_FALSE(values[i].at("op").get<std::string>().empty());
+    EXPECT_FALSE(values[i].at("where").get<std::string>().empty());
+  }
+  const std::string image = read_text(folder / "m.svg");
+  EXPECT_THAT(image, testing::StartsWith("<svg xmlns"));
+  EXPECT_THAT(image, HasSubstr("<title>%"));
+  EXPECT_THAT(image, HasSubstr("alive at once"));
+  EXPECT_THAT(image, testing::EndsWith("</svg>\n"));
+  EXPECT_THAT(run_program(std::string("explain --memory") + kSmall).out,
+              ContainsRegex("\nplanned / alive +1\\.0"));
+  EXPECT_FALSE(run_program(std::string("explain --json") + kSmall).last_line().contains("memory"));
 }
 
 }  // namespace

@@ -43,6 +43,37 @@ TEST_P(EveryRecipe, HasTheRightGradients) {
   EXPECT_LT(check.max_relative_error(), 1e-3);
 }
 
+void expect_tight(const MemoryReport& report) {
+  EXPECT_LE(report.ratio(), 1.05) << report.peak_bytes << " bytes, " << report.bound_bytes
+                                  << " alive at once";
+  for (const MemoryValue& value : report.values) {
+    for (const MemoryReport& body : value.bodies) {
+      expect_tight(body);
+    }
+  }
+}
+
+void expect_tight(const Executable& executable, const Feeds& feeds) {
+  const MemoryReport report = executable.memory_report(feeds);
+  expect_tight(report);
+  EXPECT_EQ(report.peak_bytes, executable.memory_bytes());
+}
+
+TEST_P(EveryRecipe, TakesHardlyMoreMemoryThanIsAliveAtOnce) {
+  if (const std::string reason = missing_data(GetParam()); !reason.empty()) {
+    GTEST_SKIP() << reason;
+  }
+  RecipeContext context = find_recipe(GetParam()).context();
+  context.data_folder = test_data_folder();
+  RecipeRun run(find_recipe(GetParam()), context);
+  expect_tight(run.step(), run.first_batch());
+  data::Batches batches(run.task().data.test, {.batch = 100, .shuffle = false, .prefetch = 0});
+  data::Batch batch;
+  batches.start(0);
+  ASSERT_TRUE(batches.next(batch));
+  expect_tight(run.evaluation(), batch);
+}
+
 std::vector<std::string> names() {
   std::vector<std::string> all;
   for (const Recipe& recipe : recipes()) {

@@ -1,6 +1,7 @@
 // A step at known sizes allocates nothing. This program counts every allocation.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <functional>
@@ -42,14 +43,20 @@ class CountedBackend final : public Backend {
   std::string_view name() const override { return "counted"; }
   Device device() const override { return {}; }
   Tensor allocate(DType dtype, const Shape& shape) const override {
-    return inner_->allocate(dtype, shape);
+    Tensor result = inner_->allocate(dtype, shape);
+    largest_ = std::max(largest_, result.bytes());
+    return result;
   }
+  /// Returns the most bytes that were allocated at once.
+  std::size_t largest() const { return largest_; }
+
   Tensor to_device(const Tensor& tensor) const override { return tensor; }
   Tensor to_host(const Tensor& tensor) const override { return tensor; }
   void copy(const Tensor& to, const Tensor& from) const override { inner_->copy(to, from); }
 
  private:
   std::unique_ptr<Backend> inner_ = make_cpu_backend();
+  mutable std::size_t largest_ = 0;
 };
 
 // Reference kernels allocate, and without BLAS there is no other for products.
@@ -113,6 +120,24 @@ TEST(Allocation, AChainAllocatesNothingWhateverItsLength) {
                        {"xs", Tensor::full(f32, {50, 4, 8}, 0.1)}};
   EXPECT_EQ(allocations_of_a_step(forward, feeds), 0);
   EXPECT_EQ(allocations_of_a_step(both, feeds), 0);
+}
+
+TEST(Allocation, TheMemoryReportTellsWhatIsAllocated) {
+  auto owned = std::make_unique<CountedBackend>();
+  const CountedBackend& backend = *owned;
+  Session session(std::move(owned));
+  Graph graph = session.graph();
+  const Var x = graph.input("x", f32, {"batch", 12});
+  const Var loss = mean(square(nn::mlp(x, {160, 16, 5})));
+  const Executable step = session.compile({loss}, {.updates = optim::sgd(loss, {.lr = 0.1})});
+  for (std::int64_t batch : {32, 64}) {
+    const Feeds feeds = {{"x", Tensor::full(f32, {batch, 12}, 0.5)}};
+    step(feeds);
+    const MemoryReport report = step.memory_report(feeds);
+    EXPECT_EQ(report.peak_bytes, backend.largest());
+    EXPECT_EQ(report.peak_bytes, step.memory_bytes());
+    EXPECT_GE(report.peak_bytes, report.bound_bytes);
+  }
 }
 
 }  // namespace

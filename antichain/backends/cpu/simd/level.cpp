@@ -33,7 +33,8 @@ bool has_instructions(SimdLevel level) {
   }
 #ifdef __x86_64__
   // These also ask the operating system whether it saves the wide registers.
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
+  static const bool kF16c = has_f16c();  // once: in a virtual machine it takes microseconds
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && kF16c;
   if (level == SimdLevel::avx2) {
     return avx2;
   }
