@@ -52,6 +52,12 @@ struct Rewrite {
   Sample example;
 };
 
+/// Says that an output is an input after further work on it: of the same type, and in the same
+/// memory where nobody reads the input afterwards. It is there even if nobody reads it.
+struct WorkedOn {
+  int input, output;
+};
+
 struct OpDef {
   std::string name;
   std::string doc;
@@ -71,6 +77,9 @@ struct OpDef {
   std::function<std::vector<Var>(Op)> decompose = nullptr;
   std::vector<Rewrite> rewrites = {};
   std::function<void(KernelContext&)> reference = nullptr;
+  /// Returns the bytes that the reference works in (KernelContext::workspace), from layouts alone.
+  std::function<std::size_t(const KernelContext&)> workspace = nullptr;
+  std::function<std::vector<WorkedOn>(Op)> works_on = nullptr;
   /// Returns the output as a view of the first input, from its layout alone; an undefined tensor
   /// when that layout does not allow it, and the reference has to copy.
   std::function<Tensor(const KernelContext&)> view = nullptr;

@@ -36,8 +36,16 @@ void Frame::set_memory(const std::shared_ptr<Buffer>& buffer, std::size_t offset
     }
   }
   for (const auto& step : steps_) {
+    if (!step->workspace_at) {
+      continue;
+    }
+    std::size_t at = offset + plan_.offsets[*step->workspace_at];
+    if (step->workspace.defined() && step->workspace.device() == buffer->device()) {
+      step->workspace.rebase(buffer, static_cast<std::int64_t>(at));
+      at += aligned(step->workspace.bytes());
+    }
     for (const auto& region : step->regions) {
-      region->set_memory(buffer, offset + plan_.offsets[step->region_workspace]);
+      region->set_memory(buffer, at);
     }
   }
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -64,8 +65,10 @@ class Frame {
     std::vector<Tensor*> outputs;
     std::vector<Slot> release;  // values to let go of after this step
     std::vector<std::unique_ptr<Frame>> regions;
-    std::any memory;                   // of the op
-    std::size_t region_workspace = 0;  // index into plan_.offsets, when there are regions
+    std::any memory;   // of the op
+    Tensor workspace;  // of the op, undefined if it asks for none
+    // Memory for the op to work in, then for its regions: index into plan_.offsets.
+    std::optional<std::size_t> workspace_at;
     std::vector<Tensor> host_inputs, host_outputs;  // copies for a kernel that works on the host
     std::vector<const Tensor*> host_input_pointers;
     std::vector<Tensor*> host_output_pointers;

@@ -12,10 +12,6 @@ namespace antichain {
 
 namespace {
 
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + kHostAlignment - 1) / kHostAlignment * kHostAlignment;
-}
-
 // The gaps in a piece of memory that grows at its end.
 class Gaps {
  public:
