@@ -1,6 +1,5 @@
 #include "antichain/passes/simplify.h"
 
-#include "antichain/graph/clone.h"
 #include "antichain/graph/structural_ops.h"
 #include "antichain/graph/traversal.h"
 
@@ -51,7 +50,8 @@ GraphCopy simplify(Graph& source, std::span<const Var> values, std::span<const O
     twins[input.id()] = last_twin;
   }
   for (Op op : schedule(source, values, ops)) {
-    if (&op.def() != &input_def()) {
+    if (&op.def() != &input_def() &&
+        !(options.replace && options.replace(cloner, *copy.graph, op))) {
       cloner.copy(op);
       twins[op.id()] = last_twin;
     }

@@ -1,10 +1,12 @@
 // The pass that applies the ops' local rewrites, shares equal ops and drops what nobody needs.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "antichain/graph/clone.h"
 #include "antichain/graph/graph.h"
 
 namespace antichain {
@@ -18,6 +20,8 @@ struct GraphCopy {
 
 struct SimplifyOptions {
   bool rewrites = true;  // apply OpDef::rewrites; without it the copy is plain
+  /// Copies an op in a way of its own and maps its outputs, or returns false; not asked for inputs.
+  std::function<bool(Cloner&, Graph& target, Op)> replace = {};
 };
 
 /// Copies what `values` and `ops` need into a new graph, rewriting on the way. Inputs and states
