@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct RecipeContext {
   std::int64_t seed = 0;
   std::string device = "cpu";
   std::string data_folder = {};  // empty: where data usually is
+  // The most bytes that values of a training step may take in between; see CompileOptions.
+  std::optional<std::size_t> memory_budget = std::nullopt;
   Logger logger = Logger();
 };
 

@@ -17,10 +17,13 @@ struct RecipeArguments {
   std::int64_t seed = 0;
   std::string device = "cpu";
   std::string data;
+  std::string memory_budget;
   std::vector<std::string> settings;     // of --set: NAME=VALUE
   std::vector<std::string> short_forms;  // of --epochs and the like, in the same form
 };
 
+/// Adds --memory-budget for commands that run training steps.
+void add_memory_budget(CLI::App& command, RecipeArguments& arguments);
 /// Adds RECIPE, --seed, --device, --data, --set and the short forms --engine, --epochs, --batch.
 std::shared_ptr<RecipeArguments> add_recipe_arguments(CLI::App& command);
 /// Returns the context that the arguments ask for; throws InvalidArgument on one that does not fit.
