@@ -12,14 +12,11 @@ class Rematerialiser {
  public:
   explicit Rematerialiser(const GraphCopy& program)
       : program_(program),
-        copy_{std::make_unique<Graph>(program.graph->dim_pool(), program.graph->engines()), {}, {}},
+        copy_(copy_of_states(*program.graph)),
         cloner_(*program.graph, *copy_.graph, [this](Op twin) {
           last_twin_ = twin;
           return twin.outputs();
         }) {
-    for (const StateInfo& state : program.graph->states()) {
-      copy_.graph->add_state({state.name, state.type, {}, state.trainable});
-    }
     for (Op input : program.graph->inputs()) {
       run(input);
     }

@@ -18,7 +18,10 @@ Rotor::Rotor(std::vector<StageCost> stages, std::size_t levels)
     forward_.push_back(forward_.back() + stage.forward);
   }
   total += 2 * static_cast<double>(widest);  // the gradients of a stage's input and output
-  unit_ = std::max(1.0, total / static_cast<double>(levels_));
+  // Room for what rounding adds: half a level per stage, and some at its ends.
+  ensure(levels_ > 4 * stages_.size(), "{} levels are too few for {} stages", levels_,
+         stages_.size());
+  unit_ = std::max(1.0, total / static_cast<double>(levels_ - 2 * stages_.size()));
   for (const StageCost& stage : stages_) {
     kept_.push_back(levels_of(stage.kept));
     output_.push_back(levels_of(stage.output));

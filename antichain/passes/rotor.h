@@ -28,8 +28,8 @@ struct StageAction {
 
 class Rotor {
  public:
-  /// Fills the table for memory in steps of total / levels, where total is what keeping everything
-  /// takes. Takes O(stages^3 levels).
+  /// Fills the table for memory in so many equal steps, up to what keeping everything takes. Takes
+  /// O(stages^3 levels).
   explicit Rotor(std::vector<StageCost> stages, std::size_t levels = 2000);
 
   std::size_t levels() const { return levels_; }

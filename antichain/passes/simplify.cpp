@@ -32,12 +32,17 @@ std::vector<Var> rewrite(Op op) {
 
 }  // namespace
 
-GraphCopy simplify(Graph& source, std::span<const Var> values, std::span<const Op> ops,
-                   const SimplifyOptions& options) {
+GraphCopy copy_of_states(const Graph& source) {
   GraphCopy copy{std::make_unique<Graph>(source.dim_pool(), source.engines()), {}, {}};
   for (const StateInfo& state : source.states()) {
     copy.graph->add_state({state.name, state.type, {}, state.trainable});
   }
+  return copy;
+}
+
+GraphCopy simplify(Graph& source, std::span<const Var> values, std::span<const Op> ops,
+                   const SimplifyOptions& options) {
+  GraphCopy copy = copy_of_states(source);
   std::unordered_map<OpId, Op> twins;
   Op last_twin;
   Cloner cloner(source, *copy.graph, [&](Op twin) {

@@ -18,6 +18,9 @@ struct GraphCopy {
   std::vector<Op> ops;
 };
 
+/// Returns a copy that has the states of `source` and no ops yet.
+GraphCopy copy_of_states(const Graph& source);
+
 struct SimplifyOptions {
   bool rewrites = true;  // apply OpDef::rewrites; without it the copy is plain
   /// Copies an op in a way of its own and maps its outputs, or returns false; not asked for inputs.

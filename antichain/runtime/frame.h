@@ -67,8 +67,9 @@ class Frame {
     std::vector<std::unique_ptr<Frame>> regions;
     std::any memory;   // of the op
     Tensor workspace;  // of the op, undefined if it asks for none
-    // Memory for the op to work in, then for its regions: index into plan_.offsets.
+    // Memory for the op and its regions to work in: index into plan_.offsets.
     std::optional<std::size_t> workspace_at;
+    std::vector<std::size_t> region_starts;         // of each region's memory, from there
     std::vector<Tensor> host_inputs, host_outputs;  // copies for a kernel that works on the host
     std::vector<const Tensor*> host_input_pointers;
     std::vector<Tensor*> host_output_pointers;

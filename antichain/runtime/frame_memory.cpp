@@ -110,25 +110,30 @@ void FrameBinder::reuse_inputs() {
   }
 }
 
-// What a step works in beside its outputs. Regions of one op do not run at the same time.
+// What a step and its regions, which do not run at the same time, work in beside its outputs.
 std::size_t FrameBinder::workspace_bytes(BoundStep& bound) {
-  std::size_t regions = 0;
-  for (const auto& region : bound.regions) {
-    regions = std::max(regions, region->memory_bytes());
-  }
   const OpRunner& runner = bound.step->runner;
   const auto& workspace = runner.op().def().workspace;
-  if (bound.kind != BoundStep::Kind::kernel || !workspace || !runner.on_host()) {
-    return regions;
+  std::size_t bytes = 0;
+  bound.region_starts.assign(bound.regions.size(), 0);
+  if (bound.kind == BoundStep::Kind::kernel && workspace && runner.on_host()) {
+    const WorkspaceSize size = workspace(bound.context);
+    const Shape shape = {static_cast<std::int64_t>(size.bytes)};
+    bound.context.workspace = &bound.workspace;
+    if (state_.backend->device() != Device{}) {  // it works on host copies
+      bound.workspace = Tensor::empty(u8, shape);
+    } else {
+      bound.workspace = Tensor(u8, shape, {1}, 0, unbacked_);
+      bytes = aligned(size.bytes);
+      for (std::size_t i = 0; i < bound.regions.size(); ++i) {
+        bound.region_starts[i] = aligned(size.held.empty() ? size.bytes : size.held[i]);
+      }
+    }
   }
-  const auto bytes = static_cast<std::int64_t>(workspace(bound.context));
-  bound.context.workspace = &bound.workspace;
-  if (state_.backend->device() != Device{}) {  // it works on host copies
-    bound.workspace = Tensor::empty(u8, {bytes});
-    return regions;
+  for (std::size_t i = 0; i < bound.regions.size(); ++i) {
+    bytes = std::max(bytes, bound.region_starts[i] + bound.regions[i]->memory_bytes());
   }
-  bound.workspace = Tensor(u8, {bytes}, {1}, 0, unbacked_);
-  return aligned(bound.workspace.bytes()) + regions;
+  return bytes;
 }
 
 void FrameBinder::place() {

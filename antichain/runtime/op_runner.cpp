@@ -159,7 +159,7 @@ std::vector<Tensor> OpRunner::run(std::span<const Tensor* const> inputs,
   seen.run_region = run_region;
   Tensor workspace;
   if (on_host_ && op_.def().workspace) {
-    workspace = Tensor::empty(u8, {static_cast<std::int64_t>(op_.def().workspace(seen))});
+    workspace = Tensor::empty(u8, {static_cast<std::int64_t>(op_.def().workspace(seen).bytes)});
     seen.workspace = &workspace;
   }
   compute(kernel_.plan ? kernel_.plan(seen) : kernel_.run, seen, state);

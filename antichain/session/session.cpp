@@ -1,7 +1,5 @@
 #include "antichain/session/session.h"
 
-#include <set>
-
 #include "antichain/backends/cpu/cpu_backend.h"
 #include "antichain/engines/backprop/backprop_engine.h"
 #include "antichain/engines/forward/forward_engine.h"
@@ -11,9 +9,8 @@
 #include "antichain/graph/verify.h"
 #include "antichain/ops/random.h"
 #include "antichain/ops/state_ops.h"
-#include "antichain/passes/memory_budget.h"
 #include "antichain/passes/simplify.h"
-#include "antichain/runtime/planned_memory.h"
+#include "antichain/session/within_budget.h"
 
 namespace antichain {
 
@@ -26,34 +23,6 @@ void count_runs(GraphCopy& copy) {
     const Var one_more = constant(*copy.graph, Tensor::of<std::int64_t>({2}, {0, 1}));
     copy.ops.push_back(add_update(*copy.graph, kRandomState, one_more).producer());
   }
-}
-
-// The sizes that memory is planned for, as the dims of the graph know them.
-DimEnv sizes_to_plan_for(const GraphCopy& copy, const CompileOptions& options) {
-  DimEnv env;
-  std::vector<std::uint32_t> symbols;
-  for (Op input : copy.graph->inputs()) {
-    for (Dim dim : input.output().shape()) {
-      dim.collect_symbols(symbols);
-    }
-  }
-  std::set<std::string> names;
-  for (std::uint32_t symbol : symbols) {
-    const std::string& name = copy.graph->dims().symbol_name(symbol);
-    names.insert(name);
-    const auto size = options.plan_sizes.find(name);
-    require(size != options.plan_sizes.end(),
-            "memory_budget: what fits depends on the size of '{}'; give it in plan_sizes", name);
-    const DimRange range = copy.graph->dims().symbol_range(symbol);
-    require(size->second >= range.min && size->second <= range.max,
-            "plan_sizes: '{}' is {}, outside its range [{}, {}]", name, size->second, range.min,
-            range.max);
-    env.bind(symbol, size->second);
-  }
-  for (const auto& [name, size] : options.plan_sizes) {
-    require(names.contains(name), "plan_sizes: no input has a size called '{}'", name);
-  }
-  return env;
 }
 
 std::unique_ptr<Backend> make_backend(Device device) {
@@ -96,12 +65,7 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
   GraphCopy copy = simplify(graph, outputs, effects, {.rewrites = options.simplify});
   count_runs(copy);
   if (options.memory_budget) {
-    MemoryBudget budget{.bytes = *options.memory_budget, .sizes = sizes_to_plan_for(copy, options)};
-    budget.needed = [&](const GraphCopy& tried) {
-      return planned_memory(*tried.graph, tried.values, tried.ops, *backend_, backend_->kernels(),
-                            budget.sizes);
-    };
-    copy = fit_memory(std::move(copy), budget);
+    copy = within_budget(std::move(copy), options, *backend_);
   }
   return Executable(std::move(copy.graph), copy.values, copy.ops, *backend_, backend_->kernels(),
                     logger(), states_);

@@ -81,6 +81,9 @@ void start(const TrainArguments& arguments, const Globals& globals) {
   const Recipe& recipe = find_recipe(arguments.recipe->recipe);
   // Data, engine and settings are looked at before anything is written.
   RecipeRun run(recipe, make_context(recipe, *arguments.recipe, globals));
+  if (run.context().memory_budget) {  // whether anything fits shows when the step is compiled
+    run.step();
+  }
   const std::filesystem::path folder = make_run_folder(arguments.out, recipe.name);
   describe_run(folder, recipe, run.context());
   train(run, folder, arguments, globals);

@@ -85,6 +85,28 @@ TEST_F(Train, TheSeedDeterminesTheResult) {
   EXPECT_NE(train_loss(train(json + "--seed -3")), train_loss(train(json + "--seed 3")));
 }
 
+TEST_F(Train, ABudgetChangesNoBitAndIsKeptWithTheRun) {
+  const std::string arguments = "--json conv-chain --epochs 1 --batch 10 --set depth=40 ";
+  const nlohmann::json all = train(arguments).last_line();
+  const std::string folder = next_folder();
+  const ProgramRun few = run_program("train --out " + folder + " --max-steps 50 " + arguments +
+                                     "--memory-budget 900KiB");
+  ASSERT_EQ(few.code, 0) << few.err;
+  EXPECT_LT(few.last_line().at("peak_bytes"), all.at("peak_bytes"));
+  const ProgramRun rest = run_program("--json train --resume " + folder);
+  ASSERT_EQ(rest.code, 0) << rest.err;
+  EXPECT_EQ(rest.last_line().at("train_loss"), all.at("train_loss"));
+  EXPECT_EQ(rest.last_line().at("peak_bytes"), few.last_line().at("peak_bytes"));
+}
+
+TEST_F(Train, NothingIsWrittenWhereNothingFits) {
+  const std::string folder = next_folder();
+  const ProgramRun run = run_program("train conv-chain --memory-budget 9 --out " + folder);
+  EXPECT_EQ(run.code, 2);
+  EXPECT_THAT(run.err, HasSubstr("the least that would is"));
+  EXPECT_FALSE(std::filesystem::exists(folder));
+}
+
 TEST_F(Train, EnginesAgreeAndCanBeNamedInTwoWays) {
   const std::string json = std::string("--json") + kShort;
   const double backprop = train_loss(train(json));

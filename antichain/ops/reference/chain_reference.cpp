@@ -187,12 +187,12 @@ class ChainRun {
 
 void chain_reference(KernelContext& context) { ChainRun(context).run(); }
 
-std::size_t chain_workspace(const KernelContext& context) {
+WorkspaceSize chain_workspace(const KernelContext& context) {
   std::size_t bytes = 0;
   for (int i = 0; i < static_cast<int>(context.attr<std::int64_t>("states")); ++i) {
     bytes += static_cast<std::size_t>(spares(context, i)) * Pieces::bytes_for(context.in(i));
   }
-  return bytes;
+  return {bytes};
 }
 
 }  // namespace antichain

@@ -107,12 +107,6 @@ class Replay {
 
   void take_memory() {
     Pieces pieces(*context_.workspace);
-    for (int i = 0; i < layout_.states; ++i) {
-      pieces.place(memory_.state_spares[count(i)], context_.in(layout_.first_initial() + i));
-      if (row(i).raw() != context_.in(i).raw()) {
-        row(i).copy_from(context_.in(i));
-      }
-    }
     reversed_ = 0;
     for (int i = 0; i < layout_.carried; ++i) {
       const Tensor &start = context_.in(layout_.first_carried() + i), &end = context_.out(i);
@@ -125,6 +119,12 @@ class Replay {
         memory_.carried[count(i)] = spare;
       } else if (!same_memory && length_ == 0) {
         end.copy_from(start);
+      }
+    }
+    for (int i = 0; i < layout_.states; ++i) {
+      pieces.place(memory_.state_spares[count(i)], context_.in(layout_.first_initial() + i));
+      if (row(i).raw() != context_.in(i).raw()) {
+        row(i).copy_from(context_.in(i));
       }
     }
   }
@@ -201,16 +201,17 @@ class Replay {
 
 void replay_reference(KernelContext& context) { Replay(context).run(); }
 
-std::size_t replay_workspace(const KernelContext& context) {
+WorkspaceSize replay_workspace(const KernelContext& context) {
   const ReplayLayout layout(*context.attrs);
-  std::size_t bytes = 0;
-  for (int i = 0; i < layout.states; ++i) {
-    bytes += Pieces::bytes_for(context.in(layout.first_initial() + i));
-  }
+  std::size_t carried = 0, states = 0;
   for (int i = 0; i < layout.carried; ++i) {
-    bytes += Pieces::bytes_for(context.in(layout.first_carried() + i));
+    carried += Pieces::bytes_for(context.in(layout.first_carried() + i));
   }
-  return bytes;
+  for (int i = 0; i < layout.states; ++i) {
+    states += Pieces::bytes_for(context.in(layout.first_initial() + i));
+  }
+  // No states are stepped while one step is reversed.
+  return {carried + states, {carried + states, carried}};
 }
 
 }  // namespace antichain
