@@ -108,6 +108,57 @@ TEST(RematerialiseChains, EvaluatesStepsAsOftenAsRevolveSays) {
   }
 }
 
+// The goal: 10,000 convolutions with activations of 1.5625 MiB. Compiling plans the memory and runs
+// nothing.
+TEST(RematerialiseChains, TenThousandConvolutionsFit) {
+  constexpr std::int64_t kSteps = 10'000, kPixels = 160;
+  constexpr std::int64_t kBytes = 16 * kPixels * kPixels * 4;
+  const auto compile = [&](std::size_t activations) {
+    Session session;
+    Graph graph = session.graph();
+    const Var x = graph.input("x", f32, {1, 16, kPixels, kPixels});
+    const Var w = parameter("w", zeros(graph, f32, {16, 16, 3, 3}));
+    const auto body = [&](Var, const Vars& h, const Vars&) -> StepResult {
+      return {{h[0] + relu(conv(h[0], w, {.padding = {1, 1}}))}};
+    };
+    const Var loss = mean(chain({x}, {}, body, {.length = kSteps}).last[0]);
+    const Executable step =
+        session.compile({loss, grad(loss, w)}, {.memory_budget = activations * kBytes});
+    return kept_states(step.graph(), {}).at(0);
+  };
+  const KeptStates twice = compile(145), thrice = compile(43);
+  EXPECT_EQ(twice.state_bytes, kBytes);
+  EXPECT_EQ(twice.evaluations, 2);
+  EXPECT_EQ(twice.stored, 141);
+  EXPECT_EQ(thrice.evaluations, 3);
+  EXPECT_EQ(thrice.stored, 39);
+}
+
+TEST(RematerialiseChains, TenThousandStepsRunAsOftenAsPlanned) {
+  constexpr std::int64_t kSteps = 10'000;
+  const Builder build = [](Graph& graph) -> std::vector<Var> {
+    const Var x = graph.input("x", f32, {32});
+    const Var w = parameter("w", full(graph, f32, {32}, 0.999));
+    const auto body = [&](Var, const Vars& h, const Vars&) -> StepResult {
+      return {{sin(h[0] * w)}};
+    };
+    const Var loss = mean(chain({x}, {}, body, {.length = kSteps}).last[0]);
+    return {loss, grad(loss, w)};
+  };
+  const Feeds feeds = {{"x", Tensor::full(f32, {32}, 0.9)}};
+  const Ran plain = run(build, feeds);
+  for (const std::size_t activations : {150, 50, 30}) {
+    const std::size_t budget = activations * 32 * sizeof(float);
+    const Ran fitted = run(build, feeds, {.memory_budget = budget});
+    expect_same_bits(fitted, plain, std::to_string(activations) + " activations");
+    EXPECT_LE(fitted.memory, budget);
+    const std::int64_t evaluations = fitted.counts.at("sin");  // a step back takes cosines
+    EXPECT_LE(evaluations,
+              evaluations_per_step(kSteps, static_cast<std::int64_t>(activations) - 11) * kSteps);
+    EXPECT_GT(evaluations, kSteps);
+  }
+}
+
 // Weights of their own for every step, gradients of outputs, integers among the states, backwards.
 std::vector<Var> recurrent(Graph& graph, bool reverse, int states) {
   const Var h = graph.input("h", f64, {"batch", 4}),
