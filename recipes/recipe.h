@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct RecipeContext {
   std::string device = "cpu";
   std::string data_folder = {};  // empty: where data usually is
   OptimiserOptions optimiser = {};
+  // The most bytes that values of a training step may take in between; see CompileOptions.
+  std::optional<std::size_t> memory_budget = std::nullopt;
   Logger logger = Logger();
 };
 

@@ -23,5 +23,7 @@ Recipe peaks_odenet_recipe();
 Recipe hyperspectral_odenet_recipe();
 /// Streams of bits by a recurrent network: the chain rule along time and nothing else.
 Recipe bitstream_rnn_recipe();
+/// Any number of convolutions behind each other, on images that are drawn.
+Recipe conv_chain_recipe();
 
 }  // namespace antichain

@@ -81,9 +81,43 @@ const Executable& RecipeRun::step() {
         loss, context_.settings,
         {.steps_per_epoch = batches()->batches_per_epoch(),
          .engine = recipe_.engine_for_chain ? std::string() : context_.settings.text("engine")});
-    step_ = session_.compile({loss}, {.updates = updates, .optimiser = context_.optimiser});
+    CompileOptions options{.updates = updates,
+                           .optimiser = context_.optimiser,
+                           .memory_budget = context_.memory_budget};
+    if (options.memory_budget) {
+      options.plan_sizes = sizes_of_a_batch();
+    }
+    step_ = session_.compile({loss}, options);
   }
   return *step_;
+}
+
+std::map<std::string, std::int64_t> RecipeRun::sizes_of_a_batch() const {
+  std::map<std::string, std::int64_t> sizes;
+  const data::Batch batch = first_batch();
+  for (Op input : train_graph_.inputs()) {
+    const Var value = input.output();
+    const auto fed = batch.find(value.name());
+    for (int axis = 0; fed != batch.end() && axis < value.rank(); ++axis) {
+      if (value.dim(axis).is_symbol()) {
+        sizes[value.dim(axis).str()] = fed->second.shape()[static_cast<std::size_t>(axis)];
+      }
+    }
+  }
+  return sizes;
+}
+
+std::optional<KeptStates> RecipeRun::kept_states() {
+  Graph& compiled = step().graph();
+  DimEnv env;
+  for (const auto& [name, size] : sizes_of_a_batch()) {
+    env.bind(compiled.dim(name).symbol(), size);
+  }
+  std::optional<KeptStates> longest;
+  for (const KeptStates& kept : antichain::kept_states(compiled, env)) {
+    longest = !longest || kept.steps > longest->steps ? kept : longest;
+  }
+  return longest;
 }
 
 Graph& RecipeRun::graph() {

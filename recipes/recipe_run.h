@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "antichain/passes/rematerialise_chains.h"
 #include "antichain/session/session.h"
 #include "antichain/train/trainer.h"
 #include "recipes/recipe.h"
@@ -51,10 +52,13 @@ class RecipeRun {
   std::unique_ptr<data::Batches> batches() const;
   /// Returns the first batch of the first epoch.
   data::Batch first_batch() const;
+  /// Returns what the training step keeps of its longest chain; nothing where it has no chain.
+  std::optional<KeptStates> kept_states();
   /// Returns how many examples a full batch has.
   std::int64_t batch_size() const;
 
  private:
+  std::map<std::string, std::int64_t> sizes_of_a_batch() const;
   ModelContext model_context(Graph& graph, bool training) const;
   std::vector<Evaluation> evaluations();
 

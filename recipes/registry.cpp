@@ -9,10 +9,18 @@
 namespace antichain {
 
 const std::vector<Recipe>& recipes() {
-  static const std::vector<Recipe> all = {
-      spirals_recipe(),   peaks_odenet_recipe(), bitstream_rnn_recipe(),       mnist_mlp_recipe(),
-      mnist_cnn_recipe(), fashion_mlp_recipe(),  fashion_cnn_recipe(),         agnews_rnn_recipe(),
-      cora_gcn_recipe(),  har_gru_recipe(),      hyperspectral_odenet_recipe()};
+  static const std::vector<Recipe> all = {spirals_recipe(),
+                                          peaks_odenet_recipe(),
+                                          bitstream_rnn_recipe(),
+                                          mnist_mlp_recipe(),
+                                          mnist_cnn_recipe(),
+                                          fashion_mlp_recipe(),
+                                          fashion_cnn_recipe(),
+                                          agnews_rnn_recipe(),
+                                          cora_gcn_recipe(),
+                                          har_gru_recipe(),
+                                          hyperspectral_odenet_recipe(),
+                                          conv_chain_recipe()};
   return all;
 }
 

@@ -42,4 +42,16 @@ struct PlantedOptions {
 /// length one. Points are drawn when taken: no number of them needs memory.
 Splits planted(const PlantedOptions& options = {});
 
+struct StripesOptions {
+  std::int64_t channels = 1, size = 16;  // of an image, which is a square
+  std::int64_t train = 1000, test = 200;
+  double noise = 0.5;  // standard deviation; the stripes go from -1 to 1
+  std::int64_t seed = 0;
+};
+
+/// Gives images of stripes with noise, "x" f32[n, channels, size, size], whose class "y" is the way
+/// the stripes run: across, down, or along one of the diagonals. Drawn when taken: no size and no
+/// number needs memory.
+Splits stripes(const StripesOptions& options = {});
+
 }  // namespace antichain::data

@@ -39,7 +39,8 @@ class KernelContext {
   std::span<const std::uint8_t>
       wanted;              // which outputs have a reader; the others may stay unset by region ops
   std::string_view where;  // description of the op, for messages
-  std::any* memory = nullptr;  // behind kept()
+  std::any* memory = nullptr;         // behind kept()
+  const Tensor* workspace = nullptr;  // as many u8 as OpDef::workspace asked for
 
   int num_inputs() const { return static_cast<int>(inputs.size()); }
   int num_outputs() const { return static_cast<int>(outputs.size()); }

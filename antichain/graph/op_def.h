@@ -52,6 +52,19 @@ struct Rewrite {
   Sample example;
 };
 
+/// Says that an output is an input after further work on it: of the same type, and in the same
+/// memory where nobody reads the input afterwards. It is there even if nobody reads it.
+struct WorkedOn {
+  int input, output;
+};
+
+/// Says how much memory an op works in.
+struct WorkspaceSize {
+  std::size_t bytes = 0;
+  /// Per region: how many of them, from the start, must stay as they are while it runs. None: all.
+  std::vector<std::size_t> held = {};
+};
+
 struct OpDef {
   std::string name;
   std::string doc;
@@ -71,6 +84,9 @@ struct OpDef {
   std::function<std::vector<Var>(Op)> decompose = nullptr;
   std::vector<Rewrite> rewrites = {};
   std::function<void(KernelContext&)> reference = nullptr;
+  /// Returns what the reference works in (KernelContext::workspace), from layouts alone.
+  std::function<WorkspaceSize(const KernelContext&)> workspace = nullptr;
+  std::function<std::vector<WorkedOn>(Op)> works_on = nullptr;
   /// Returns the output as a view of the first input, from its layout alone; an undefined tensor
   /// when that layout does not allow it, and the reference has to copy.
   std::function<Tensor(const KernelContext&)> view = nullptr;

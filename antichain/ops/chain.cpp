@@ -29,6 +29,7 @@ std::vector<VarType> infer_chain(InferContext& context) {
   const auto states = static_cast<std::size_t>(context.attrs().get<std::int64_t>("states"));
   const auto xs = static_cast<std::size_t>(context.attrs().get<std::int64_t>("xs"));
   const Dim length = context.attrs().get<Dim>("length");
+  const auto slots = context.attrs().get<std::int64_t>("slots");
   const RegionInfo& body = graph.region(context.regions()[0]);
   const Vars params = graph.vars(body.params), results = graph.vars(body.results);
   require(results.size() >= states,
@@ -47,7 +48,7 @@ std::vector<VarType> infer_chain(InferContext& context) {
     types.push_back({before.dtype, before.shape});
   }
   for (std::size_t i = 0; i < states; ++i) {
-    types.push_back({types[i].dtype, stacked(length, types[i].shape)});
+    types.push_back({types[i].dtype, stacked(slots > 0 ? Dim(slots) : length, types[i].shape)});
   }
   for (std::size_t i = states; i < results.size(); ++i) {
     types.push_back({results[i].dtype(), stacked(length, results[i].shape())});
@@ -58,6 +59,8 @@ std::vector<VarType> infer_chain(InferContext& context) {
 Vars chain_vjp(VjpContext& context) {
   const Op op = context.op();
   const ChainLayout layout(op);
+  ensure(op.attrs().get<std::int64_t>("slots") == 0, "{} keeps too few states for a derivative",
+         op.describe());
   StepsToReverse steps{.region = op.regions()[0],
                        .states = layout.states,
                        .length = op.attrs().get<Dim>("length"),
@@ -201,15 +204,20 @@ const OpDef& chain_def() {
   static const OpDef def{
       .name = "chain",
       .doc = "Applies a body along the first axis of sequences, carrying states.",
-      .attributes = {{"states", "how many inputs are carried states"},
-                     {"xs", "how many inputs are sequences"},
-                     {"length", "how many steps"},
-                     {"reverse", "from the last position to the first", {false}},
-                     {"engine", "who differentiates the region", {std::string()}}},
+      .attributes =
+          {{"states", "how many inputs are carried states"},
+           {"xs", "how many inputs are sequences"},
+           {"length", "how many steps"},
+           {"reverse", "from the last position to the first", {false}},
+           {"slots",
+            "how many of the states before each step are kept, for replayed_chain; 0: all",
+            {std::int64_t{0}}},
+           {"engine", "who differentiates the region", {std::string()}}},
       .infer = infer_chain,
       .vjp = chain_vjp,
       .jvp = chain_jvp,
       .reference = chain_reference,
+      .workspace = chain_workspace,
       .samples = chain_samples,
   };
   return def;

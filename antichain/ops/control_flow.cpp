@@ -7,6 +7,7 @@
 #include "antichain/graph/kernel_context.h"
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/region_parts.h"
+#include "antichain/ops/replayed_chain.h"
 
 namespace antichain {
 
@@ -265,7 +266,7 @@ Vars cond(Var predicate, const std::function<Vars()>& then, const std::function<
 }
 
 std::vector<const OpDef*> control_flow_family() {
-  return {&call_def(), &chain_def(), &loop_def(), &cond_def()};
+  return {&call_def(), &chain_def(), &replayed_chain_def(), &loop_def(), &cond_def()};
 }
 
 }  // namespace antichain

@@ -5,6 +5,14 @@
 
 namespace antichain {
 
+GraphCopy copy_of_states(const Graph& source) {
+  GraphCopy copy{std::make_unique<Graph>(source.dim_pool(), source.engines()), {}, {}};
+  for (const StateInfo& state : source.states()) {
+    copy.graph->add_state({state.name, state.type, {}, state.trainable});
+  }
+  return copy;
+}
+
 CopyRules replacing_ops(const Cloner::Replace& replace) {
   return {.replace = [replace](Op twin) {
     return twin.control_edges().empty() ? replace(twin) : twin.outputs();
@@ -13,10 +21,7 @@ CopyRules replacing_ops(const Cloner::Replace& replace) {
 
 GraphCopy copy_graph(Graph& source, std::span<const Var> values, std::span<const Op> ops,
                      const CopyRules& rules) {
-  GraphCopy copy{std::make_unique<Graph>(source.dim_pool(), source.engines()), {}, {}};
-  for (const StateInfo& state : source.states()) {
-    copy.graph->add_state({state.name, state.type, {}, state.trainable});
-  }
+  GraphCopy copy = copy_of_states(source);
   Cloner cloner(source, *copy.graph, rules.replace, rules.copy_ops);
   for (Op input : source.inputs()) {
     cloner.copy(input);

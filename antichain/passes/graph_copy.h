@@ -18,6 +18,9 @@ struct GraphCopy {
   std::vector<Op> ops;  // that run for their effect
 };
 
+/// Returns a copy that has the states of `source` and no ops yet.
+GraphCopy copy_of_states(const Graph& source);
+
 /// How a copy differs from its original: see Cloner.
 struct CopyRules {
   Cloner::Replace replace = {};

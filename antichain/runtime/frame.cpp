@@ -36,8 +36,15 @@ void Frame::set_memory(const std::shared_ptr<Buffer>& buffer, std::size_t offset
     }
   }
   for (const auto& step : steps_) {
-    for (const auto& region : step->regions) {
-      region->set_memory(buffer, offset + plan_.offsets[step->region_workspace]);
+    if (!step->workspace_at) {
+      continue;
+    }
+    const std::size_t at = offset + plan_.offsets[*step->workspace_at];
+    if (step->workspace.defined() && step->workspace.device() == buffer->device()) {
+      step->workspace.rebase(buffer, static_cast<std::int64_t>(at));
+    }
+    for (std::size_t i = 0; i < step->regions.size(); ++i) {
+      step->regions[i]->set_memory(buffer, at + step->region_starts[i]);
     }
   }
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -65,8 +66,11 @@ class Frame {
     std::vector<Tensor*> outputs;
     std::vector<Slot> release;  // values to let go of after this step
     std::vector<std::unique_ptr<Frame>> regions;
-    std::any memory;                   // of the op
-    std::size_t region_workspace = 0;  // index into plan_.offsets, when there are regions
+    std::any memory;   // of the op
+    Tensor workspace;  // of the op, undefined if it asks for none
+    // Memory for the op and its regions to work in: index into plan_.offsets.
+    std::optional<std::size_t> workspace_at;
+    std::vector<std::size_t> region_starts;         // of each region's memory, from there
     std::vector<Tensor> host_inputs, host_outputs;  // copies for a kernel that works on the host
     std::vector<const Tensor*> host_input_pointers;
     std::vector<Tensor*> host_output_pointers;

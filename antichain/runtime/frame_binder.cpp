@@ -160,8 +160,7 @@ void FrameBinder::lay_out_outputs(BoundStep& bound) {
   const Op op = step.runner.op();
   for (std::size_t i = 0; i < step.outputs.size(); ++i) {
     const Slot slot = step.outputs[i];
-    // Region ops keep only what is read; others compute all of their outputs.
-    if (step.wanted[i] || op.regions().empty()) {
+    if (step.runner.makes(i, step.wanted[i])) {
       frame_.values_[slot] = layout(slot);
       frame_.places_[slot].home = op.def().forwards ? Home::forwarded : Home::planned;
     }

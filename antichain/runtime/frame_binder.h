@@ -30,7 +30,9 @@ class FrameBinder {
   void find_last_uses();
   void reuse_inputs();
   bool may_take_over(const BoundStep& bound, std::size_t n, Slot in, Slot out) const;
+  bool works_on(const BoundStep& bound, std::size_t in, std::size_t out) const;
   Slot storage_of(Slot slot) const;
+  std::size_t workspace_bytes(BoundStep& bound);
   void place();
 
   // 3. Kernels: everything ready to be called.

@@ -70,43 +70,82 @@ bool FrameBinder::may_take_over(const BoundStep& bound, std::size_t n, Slot in, 
   });
 }
 
+// Whether the op says that an output goes on with an input, and no other input lies there.
+bool FrameBinder::works_on(const BoundStep& bound, std::size_t in, std::size_t out) const {
+  const std::vector<Slot>& inputs = bound.step->inputs;
+  return std::ranges::any_of(bound.step->runner.works_on(),
+                             [&](const WorkedOn& pair) {
+                               return pair.input == static_cast<int>(in) &&
+                                      pair.output == static_cast<int>(out);
+                             }) &&
+         std::ranges::count_if(
+             inputs, [&](Slot other) { return storage_of(other) == storage_of(inputs[in]); }) == 1;
+}
+
 void FrameBinder::reuse_inputs() {
   for (std::size_t n = 0; n < frame_.steps_.size(); ++n) {
     const BoundStep& bound = *frame_.steps_[n];
-    if (bound.kind != BoundStep::Kind::kernel || !bound.step->runner.kernel().in_place) {
+    const bool in_place = bound.step->runner.kernel().in_place;
+    if (bound.kind != BoundStep::Kind::kernel ||
+        (!in_place && bound.step->runner.works_on().empty())) {
       continue;
     }
     const OpRunner& runner = bound.step->runner;
     const std::vector<Slot>&inputs = bound.step->inputs, &outputs = bound.step->outputs;
-    std::vector<Slot> taken;
-    for (std::size_t o = 0; o < outputs.size(); ++o) {
-      const Slot out = outputs[o];
-      if (frame_.places_[out].home != Home::planned) {
-        continue;
-      }
-      // All inputs that lie in this memory must allow it.
-      const auto overwrites = [&](Slot storage) {
-        for (std::size_t i = 0; runner.kernel().may_overwrite && i < inputs.size(); ++i) {
-          if (storage_of(inputs[i]) == storage && frame_.places_[inputs[i]].home == Home::planned &&
-              !runner.kernel().may_overwrite(runner.op(), static_cast<int>(o),
-                                             static_cast<int>(i))) {
-            return false;
-          }
+    // All inputs that lie in a piece of memory must allow that an output is written there.
+    const auto overwrites = [&](Slot storage, std::size_t out) {
+      for (std::size_t i = 0; runner.kernel().may_overwrite && i < inputs.size(); ++i) {
+        if (storage_of(inputs[i]) == storage && frame_.places_[inputs[i]].home == Home::planned &&
+            !runner.kernel().may_overwrite(runner.op(), static_cast<int>(out),
+                                           static_cast<int>(i))) {
+          return false;
         }
-        return true;
-      };
-      const auto in = std::ranges::find_if(inputs, [&](Slot slot) {
-        return may_take_over(bound, n, slot, out) && overwrites(storage_of(slot)) &&
-               std::ranges::find(taken, storage_of(slot)) == taken.end();
-      });
-      if (in != inputs.end()) {
-        const Slot storage = storage_of(*in);
-        taken_from_[out] = storage;
+      }
+      return true;
+    };
+    std::vector<Slot> taken;
+    for (std::size_t out = 0; out < outputs.size(); ++out) {
+      for (std::size_t in = 0; in < inputs.size(); ++in) {
+        if (frame_.places_[outputs[out]].home != Home::planned ||
+            !may_take_over(bound, n, inputs[in], outputs[out]) ||
+            !((in_place && overwrites(storage_of(inputs[in]), out)) || works_on(bound, in, out)) ||
+            std::ranges::find(taken, storage_of(inputs[in])) != taken.end()) {
+          continue;
+        }
+        const Slot storage = storage_of(inputs[in]);
+        taken_from_[outputs[out]] = storage;
         taken.push_back(storage);
-        last_use_[storage] = last_use_[out];
+        last_use_[storage] = last_use_[outputs[out]];
+        break;
       }
     }
   }
+}
+
+// What a step and its regions, which do not run at the same time, work in beside its outputs.
+std::size_t FrameBinder::workspace_bytes(BoundStep& bound) {
+  const OpRunner& runner = bound.step->runner;
+  const auto& workspace = runner.op().def().workspace;
+  std::size_t bytes = 0;
+  bound.region_starts.assign(bound.regions.size(), 0);
+  if (bound.kind == BoundStep::Kind::kernel && workspace && runner.on_host()) {
+    const WorkspaceSize size = workspace(bound.context);
+    const Shape shape = {static_cast<std::int64_t>(size.bytes)};
+    bound.context.workspace = &bound.workspace;
+    if (state_.backend->device() != Device{}) {  // it works on host copies
+      bound.workspace = Tensor::empty(u8, shape);
+    } else {
+      bound.workspace = Tensor(u8, shape, {1}, 0, unbacked_);
+      bytes = aligned(size.bytes);
+      for (std::size_t i = 0; i < bound.regions.size(); ++i) {
+        bound.region_starts[i] = aligned(size.held.empty() ? size.bytes : size.held[i]);
+      }
+    }
+  }
+  for (std::size_t i = 0; i < bound.regions.size(); ++i) {
+    bytes = std::max(bytes, bound.region_starts[i] + bound.regions[i]->memory_bytes());
+  }
+  return bytes;
 }
 
 void FrameBinder::place() {
@@ -127,12 +166,8 @@ void FrameBinder::place() {
         frame_.planned_at_[slot] = frame_.planned_at_[storage];
       }
     }
-    if (!bound.regions.empty()) {  // regions of one op do not run at the same time
-      std::size_t bytes = 0;
-      for (const auto& region : bound.regions) {
-        bytes = std::max(bytes, region->memory_bytes());
-      }
-      bound.region_workspace = lifetimes.size();
+    if (const std::size_t bytes = workspace_bytes(bound); bytes > 0 || !bound.regions.empty()) {
+      bound.workspace_at = lifetimes.size();
       lifetimes.push_back({bytes, n, n});
     }
   }

@@ -30,10 +30,10 @@ MemoryReport Frame::memory_report() const {
         describe(planned_at_[slot], bound.step->runner, program_.value(slot).name());
       }
     }
-    if (!bound.regions.empty()) {
-      describe(bound.region_workspace, bound.step->runner, "workspace");
+    if (bound.workspace_at) {
+      describe(*bound.workspace_at, bound.step->runner, "workspace");
       for (const auto& region : bound.regions) {
-        report.values[bound.region_workspace].bodies.push_back(region->memory_report());
+        report.values[*bound.workspace_at].bodies.push_back(region->memory_report());
       }
     }
   }

@@ -79,7 +79,7 @@ class Gaps {
 }  // namespace
 
 std::size_t aligned_bytes(const Lifetime& lifetime) {
-  return (lifetime.bytes + kHostAlignment - 1) / kHostAlignment * kHostAlignment;
+  return aligned(lifetime.bytes);
 }
 
 MemoryPlan pack_forward(std::span<const Lifetime> lifetimes) {

@@ -79,12 +79,21 @@ OpRunner::OpRunner(Op op, const KernelTable& kernels, const Logger& logger)
                           graph.vars(graph.region(region).results), std::span<const Op>(), kernels,
                           logger);
   }
+  if (op.def().works_on) {
+    works_on_ = op.def().works_on(op);
+  }
 }
 
 OpRunner::OpRunner(OpRunner&&) noexcept = default;
 OpRunner::~OpRunner() = default;
 
 std::span<const Program> OpRunner::regions() const { return regions_; }
+
+bool OpRunner::makes(std::size_t output, bool wanted) const {
+  return wanted || regions_.empty() || std::ranges::any_of(works_on_, [&](const WorkedOn& pair) {
+           return pair.output == static_cast<int>(output);
+         });
+}
 
 void OpRunner::check_constraints(const DimEnv& env) const {
   for (const DimConstraint& constraint : op_.graph().constraints(op_)) {
@@ -136,10 +145,9 @@ std::vector<Tensor> OpRunner::run(std::span<const Tensor* const> inputs,
   if (!op_.def().shape_from_data && !op_.def().forwards) {
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const Var output = op_.output(static_cast<int>(i));
-      // Region ops keep only what is read; others compute all of their outputs. What a body finds
-      // the size of is for the op to allocate.
+      // What a body finds the size of is for the op to allocate.
       const bool known = regions_.empty() || is_bound(output.shape(), state.env);
-      if (known && (wanted[i] || regions_.empty())) {
+      if (known && makes(i, wanted[i])) {
         const Shape shape = evaluate(output.shape(), state.env);
         outputs[i] = on_host_ ? Tensor::empty(output.dtype(), shape)
                               : backend.allocate(output.dtype(), shape);
@@ -153,6 +161,11 @@ std::vector<Tensor> OpRunner::run(std::span<const Tensor* const> inputs,
   seen.inputs = argument_pointers;
   seen.outputs = output_pointers;
   seen.run_region = run_region;
+  Tensor workspace;
+  if (on_host_ && op_.def().workspace) {
+    workspace = Tensor::empty(u8, {static_cast<std::int64_t>(op_.def().workspace(seen).bytes)});
+    seen.workspace = &workspace;
+  }
   compute(kernel_.plan ? kernel_.plan(seen) : kernel_.run, seen, state);
   bind_own_symbols(op_, outputs, op_.graph().found_sizes(op_), state.env);
   for (Tensor& output : outputs) {

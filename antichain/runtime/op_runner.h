@@ -43,6 +43,10 @@ class OpRunner {
   /// Returns whether the kernel works on host memory, whatever the backend.
   bool on_host() const { return on_host_; }
   std::span<const Program> regions() const;
+  /// Returns which outputs are inputs worked on.
+  std::span<const WorkedOn> works_on() const { return works_on_; }
+  /// Returns whether an output is computed: ops with regions leave out what nobody wants.
+  bool makes(std::size_t output, bool wanted) const;
 
   /// Throws ShapeError when sizes that had to be equal are not.
   void check_constraints(const DimEnv& env) const;
@@ -68,6 +72,7 @@ class OpRunner {
   Kernel kernel_;
   bool on_host_;
   std::vector<Program> regions_;
+  std::vector<WorkedOn> works_on_;
 };
 
 /// Returns a packed value where a kernel wants it: the value itself if it can be.

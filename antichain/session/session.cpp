@@ -11,6 +11,7 @@
 #include "antichain/graph/verify.h"
 #include "antichain/ops/random.h"
 #include "antichain/ops/state_ops.h"
+#include "antichain/session/within_budget.h"
 
 namespace antichain {
 
@@ -81,6 +82,9 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
   }
   GraphCopy copy = optimise(graph, outputs, effects, options.optimiser);
   count_runs(copy);
+  if (options.memory_budget) {
+    copy = within_budget(std::move(copy), options, *backend_);
+  }
   return Executable(std::move(copy.graph), copy.values, copy.ops, *backend_, backend_->kernels(),
                     logger(), states_);
 }

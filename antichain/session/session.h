@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +28,12 @@ struct SessionOptions {
 struct CompileOptions {
   std::vector<Var> updates = {};  // values whose ops run for their effect: assign, add_update
   OptimiserOptions optimiser = {};
+  // The most bytes that values in between may take (Executable::memory_bytes); states, inputs and
+  // results are not among them. What does not fit is computed again instead of kept, as little as
+  // possible.
+  std::optional<std::size_t> memory_budget = std::nullopt;
+  // The sizes of named dims that the budget is for; a run at other sizes takes what it takes.
+  std::map<std::string, std::int64_t> plan_sizes = {};
 };
 
 /// A session, its graphs and its executables belong to one thread at a time, with one exception: an
@@ -41,6 +49,7 @@ class Session {
   /// Makes a graph whose regions may name this session's engines.
   Graph graph() const { return Graph(engines_); }
   /// Compiles what the outputs and updates need. State that has no value yet gets its initial one.
+  /// Throws InvalidArgument, naming the least that would do, when a memory budget is too small.
   Executable compile(const std::vector<Var>& outputs, const CompileOptions& options = {});
 
   StateStore& states() { return states_; }

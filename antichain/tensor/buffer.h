@@ -38,6 +38,11 @@ bool sole_owner(const std::shared_ptr<Buffer>& buffer);
 
 inline constexpr std::size_t kHostAlignment = 64;  // one cache line, one AVX-512 register
 
+/// Returns the bytes that a value takes with what lies between it and the next one.
+constexpr std::size_t aligned(std::size_t bytes) {
+  return (bytes + kHostAlignment - 1) / kHostAlignment * kHostAlignment;
+}
+
 /// Allocates memory aligned to kHostAlignment; throws DeviceError naming the size if there is none.
 std::shared_ptr<Buffer> allocate_host(std::size_t bytes);
 

@@ -62,17 +62,25 @@ void bench(const BenchArguments& arguments, const Globals& globals) {
   table.add({"samples/s", fmt::format("{:.0f}", examples / median)});
   table.add({"GFLOP/s", fmt::format("{:.1f}", counter.flops() / median / 1e9)});
   table.add({"memory", bytes_text(run.peak_bytes())});
-  globals.output.finish(table.str(), {{"recipe", recipe.name},
-                                      {"engine", run.context().settings.text("engine")},
-                                      {"device", run.context().device},
-                                      {"seed", run.context().seed},
-                                      {"step_seconds", median},
-                                      {"fastest_step_seconds", times.front()},
-                                      {"first_step_seconds", measured.first},
-                                      {"samples_per_second", examples / median},
-                                      {"flops_per_step", counter.flops()},
-                                      {"peak_bytes", run.peak_bytes()},
-                                      {"settings", settings_json(run.context().settings)}});
+  Json json = {{"recipe", recipe.name},
+               {"engine", run.context().settings.text("engine")},
+               {"device", run.context().device},
+               {"seed", run.context().seed},
+               {"step_seconds", median},
+               {"fastest_step_seconds", times.front()},
+               {"samples_per_second", examples / median},
+               {"flops_per_step", counter.flops()},
+               {"peak_bytes", run.peak_bytes()},
+               {"settings", settings_json(run.context().settings)}};
+  if (const std::optional<KeptStates> kept = run.kept_states()) {
+    table.add({"longest chain",
+               fmt::format("{} steps, {} kept of {} each, forwards at most {} times", kept->steps,
+                           kept->stored, bytes_text(kept->state_bytes), kept->evaluations)});
+    json["activation_bytes"] = kept->state_bytes;
+    json["stored_activations"] = kept->stored;
+    json["forward_evaluations_max"] = kept->evaluations;
+  }
+  globals.output.finish(table.str(), json);
 }
 
 }  // namespace
@@ -81,6 +89,7 @@ void add_bench_command(CLI::App& app, const Globals& globals) {
   CLI::App* command = app.add_subcommand("bench", "Measure the training step of a recipe");
   const auto arguments = std::make_shared<BenchArguments>();
   arguments->recipe = add_recipe_arguments(*command);
+  add_memory_budget(*command, *arguments->recipe);
   command->add_option("--steps", arguments->steps, "Steps that are measured")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

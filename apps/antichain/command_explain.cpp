@@ -148,6 +148,7 @@ void add_explain_command(CLI::App& app, const Globals& globals) {
       "explain", "Show what a recipe's training step consists of: ops, memory, operations");
   const auto arguments = std::make_shared<ExplainArguments>();
   arguments->recipe = add_recipe_arguments(*command);
+  add_memory_budget(*command, *arguments->recipe);
   command->add_option("--dot", arguments->dot, "Write the compiled graph for Graphviz")
       ->type_name("FILE");
   command->add_option("--text", arguments->text, "Write the compiled graph as text")

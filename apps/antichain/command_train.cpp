@@ -81,14 +81,17 @@ void start(const TrainArguments& arguments, const Globals& globals) {
   const Recipe& recipe = find_recipe(arguments.recipe->recipe);
   // Data, engine and settings are looked at before anything is written.
   RecipeRun run(recipe, make_context(recipe, *arguments.recipe, globals));
+  if (run.context().memory_budget) {  // whether anything fits shows when the step is compiled
+    run.step();
+  }
   const std::filesystem::path folder = make_run_folder(arguments.out, recipe.name);
   describe_run(folder, recipe, run.context());
   train(run, folder, arguments, globals);
 }
 
 void resume(const CLI::App& command, const TrainArguments& arguments, const Globals& globals) {
-  for (const char* fixed :
-       {"RECIPE", "--seed", "--device", "--engine", "--epochs", "--batch", "--set", "--out"}) {
+  for (const char* fixed : {"RECIPE", "--seed", "--device", "--engine", "--epochs", "--batch",
+                            "--set", "--memory-budget", "--out"}) {
     require(command.count(fixed) == 0,
             "--resume goes on with what the run was started with; {} cannot be given", fixed);
   }
@@ -107,6 +110,7 @@ void add_train_command(CLI::App& app, const Globals& globals) {
   CLI::App* command = app.add_subcommand("train", "Train a recipe and report how it went");
   const auto arguments = std::make_shared<TrainArguments>();
   arguments->recipe = add_recipe_arguments(*command);
+  add_memory_budget(*command, *arguments->recipe);
   command
       ->add_option("--out", arguments->out,
                    "Folder for checkpoints, event files and the report [runs/RECIPE-N]")

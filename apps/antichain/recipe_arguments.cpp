@@ -1,5 +1,6 @@
 #include "apps/antichain/recipe_arguments.h"
 
+#include "antichain/base/byte_size.h"
 #include "antichain/base/error.h"
 
 namespace antichain::app {
@@ -67,6 +68,14 @@ std::shared_ptr<RecipeArguments> add_recipe_arguments(CLI::App& command) {
   return arguments;
 }
 
+void add_memory_budget(CLI::App& command, RecipeArguments& arguments) {
+  command
+      .add_option("--memory-budget", arguments.memory_budget,
+                  "The most that values may take within a training step, such as 200MiB; what does "
+                  "not fit is computed again [all are kept]")
+      ->type_name("SIZE");
+}
+
 RecipeContext make_context(const Recipe& recipe, const RecipeArguments& arguments,
                            const Globals& globals) {
   RecipeContext context = recipe.context();
@@ -82,6 +91,9 @@ RecipeContext make_context(const Recipe& recipe, const RecipeArguments& argument
   context.data_folder = arguments.data;
   check(arguments.optimiser);
   context.optimiser = arguments.optimiser;
+  if (!arguments.memory_budget.empty()) {
+    context.memory_budget = parse_byte_size(arguments.memory_budget);
+  }
   context.logger = Logger(globals.log_level);
   return context;
 }

@@ -17,11 +17,14 @@ struct RecipeArguments {
   std::int64_t seed = 0;
   std::string device = "cpu";
   std::string data;
+  std::string memory_budget;
   std::vector<std::string> settings;     // of --set: NAME=VALUE
   std::vector<std::string> short_forms;  // of --epochs and the like, in the same form
   OptimiserOptions optimiser;
 };
 
+/// Adds --memory-budget for commands that run training steps.
+void add_memory_budget(CLI::App& command, RecipeArguments& arguments);
 /// Adds RECIPE, --seed, --device, --data, --set, the short forms --engine, --epochs, --batch, and
 /// what is said to the graph compiler: --level, --disable-pass, --fast-math.
 std::shared_ptr<RecipeArguments> add_recipe_arguments(CLI::App& command);

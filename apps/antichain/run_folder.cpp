@@ -32,6 +32,9 @@ RunDescription parse(const Json& json) {
   run.context.seed = json.at("seed");
   run.context.device = json.at("device");
   run.context.data_folder = json.at("data");
+  if (const std::size_t budget = json.value("memory_budget", std::size_t{0}); budget > 0) {
+    run.context.memory_budget = budget;
+  }
   return run;
 }
 
@@ -69,6 +72,7 @@ void describe_run(const fs::path& folder, const Recipe& recipe, const RecipeCont
                      {"seed", context.seed},
                      {"device", context.device},
                      {"data", data},
+                     {"memory_budget", context.memory_budget.value_or(0)},
                      {"settings", settings}};
   write_file(folder / kDescription, json.dump(kIndent) + "\n");
 }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
 
 #include "antichain/train/report.h"
@@ -35,16 +34,6 @@ Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : 
 
 std::string percent(double fraction) {
   return std::isnan(fraction) ? "–" : fmt::format("{:.2f} %", 100 * fraction);
-}
-
-std::string bytes_text(std::int64_t bytes) {
-  constexpr std::array<const char*, 4> kUnits = {"B", "KiB", "MiB", "GiB"};
-  auto value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) {
-    value /= 1024;
-  }
-  return fmt::format("{:.{}f} {}", value, unit == 0 ? 0 : 1, kUnits[unit]);
 }
 
 std::string seconds_text(double seconds) {

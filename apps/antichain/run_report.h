@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "antichain/base/byte_size.h"
 #include "apps/antichain/output.h"
 #include "recipes/recipe_run.h"
 
@@ -23,8 +24,6 @@ std::filesystem::path write_run_report(const std::filesystem::path& folder, cons
 
 /// Writes 0.9873 as "98.73 %"; what is not a number as "–".
 std::string percent(double fraction);
-/// Writes 12345678 as "11.8 MiB".
-std::string bytes_text(std::int64_t bytes);
 std::string seconds_text(double seconds);
 
 }  // namespace antichain::app

@@ -53,6 +53,9 @@ INSTANTIATE_TEST_SUITE_P(
                 "there is no operator 'matmull'; did you mean 'matmul'?"},
         Mistake{"bad_seed", "train --seed one",
                 "Could not convert: --seed = one; see `antichain --help`"},
+        Mistake{"bad_size", "bench --memory-budget 12parsec",
+                "'12parsec' is no size; write a number of bytes, or one with B, KB, MB, GB, TB, "
+                "KiB, MiB, GiB or TiB, such as 64MiB"},
         Mistake{"set_without_value", "train --set epochs", "--set takes NAME=VALUE, got 'epochs'"},
         Mistake{
             "unknown_option", "train --set epoch=1",

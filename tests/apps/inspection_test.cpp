@@ -65,6 +65,33 @@ TEST(Bench, MeasuresTheStep) {
   EXPECT_EQ(run.last_line().at("flops_per_step"), products);
 }
 
+TEST(Bench, TellsWhatFitsIntoABudget) {
+  const std::string arguments =
+      "--json bench conv-chain --steps 1 --warm-up 0 --batch 1 --set depth=200";
+  const nlohmann::json all = run_program(arguments).last_line();
+  EXPECT_EQ(all.at("activation_bytes"), 4 * 16 * 16 * 4);
+  EXPECT_EQ(all.at("stored_activations"), 200);
+  EXPECT_EQ(all.at("forward_evaluations_max"), 1);
+  const ProgramRun run = run_program(arguments + " --memory-budget 100KiB");
+  ASSERT_EQ(run.code, 0) << run.err;
+  const nlohmann::json few = run.last_line();
+  EXPECT_LT(few.at("stored_activations"), 25);
+  EXPECT_GE(few.at("stored_activations"), 15);
+  EXPECT_EQ(few.at("forward_evaluations_max"), 2);
+  EXPECT_LT(few.at("peak_bytes"), 110 * 1024);
+  const ProgramRun none = run_program(arguments + " --memory-budget 1KiB");
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.err,
+              HasSubstr("memory_budget: nothing fits into 1.0 KiB; the least that would "));
+}
+
+TEST(Explain, TakesABudget) {
+  const ProgramRun run =
+      run_program("--json explain conv-chain --batch 1 --set depth=50 --memory-budget 100KiB");
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("replayed_chain"));
+}
+
 TEST(Explain, ShowsParametersAndOps) {
   const TemporaryFolder folder;
   const std::string files =

@@ -85,6 +85,30 @@ TEST_F(Train, TheSeedDeterminesTheResult) {
   EXPECT_NE(train_loss(train(json + "--seed -3")), train_loss(train(json + "--seed 3")));
 }
 
+TEST_F(Train, ABudgetChangesNoBitAndIsKeptWithTheRun) {
+  const std::string arguments = "--json conv-chain --epochs 1 --batch 10 --set depth=40 ";
+  const nlohmann::json all = train(arguments).last_line();
+  const std::string folder = next_folder();
+  const ProgramRun few =
+      run_program("train --out " + folder + " " + arguments + "--memory-budget 900KiB");
+  ASSERT_EQ(few.code, 0) << few.err;
+  EXPECT_EQ(few.last_line().at("train_loss"), all.at("train_loss"));
+  EXPECT_EQ(few.last_line().at("test_loss"), all.at("test_loss"));
+  EXPECT_LT(few.last_line().at("peak_bytes"), all.at("peak_bytes"));
+  EXPECT_THAT(read_text(folder + "/run.json"), HasSubstr("\"memory_budget\": 921600"));
+  EXPECT_EQ(run_program("train --resume " + folder).code, 0);
+  EXPECT_THAT(run_program("train --memory-budget 1MiB --resume " + folder).err,
+              HasSubstr("--memory-budget cannot be given"));
+}
+
+TEST_F(Train, NothingIsWrittenWhereNothingFits) {
+  const std::string folder = next_folder();
+  const ProgramRun run = run_program("train conv-chain --memory-budget 9 --out " + folder);
+  EXPECT_EQ(run.code, 2);
+  EXPECT_THAT(run.err, HasSubstr("the least that would is"));
+  EXPECT_FALSE(std::filesystem::exists(folder));
+}
+
 TEST_F(Train, EnginesAgreeAndCanBeNamedInTwoWays) {
   const std::string json = std::string("--json") + kShort;
   const double backprop = train_loss(train(json));

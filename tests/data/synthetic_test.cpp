@@ -87,6 +87,45 @@ TEST(Bitstream, SamplesDependOnTheirNumberAlone) {
   EXPECT_THROW(splits.train->take(Numbers{32}), InvalidArgument);
 }
 
+TEST(Stripes, RunTheWayTheirClassSays) {
+  const Splits splits = stripes({.channels = 2, .size = 13, .train = 12, .test = 4, .noise = 0});
+  EXPECT_EQ(splits.num_classes, 4);
+  EXPECT_EQ(splits.test->size(), 4);
+  const Batch all = take_all(*splits.train);
+  ASSERT_EQ(all.at("x").shape(), (Shape{12, 2, 13, 13}));
+  const auto x = all.at("x").to_vector<double>();
+  const Numbers y = labels(all);
+  // Along a stripe, brightness stays: one to the right, one down, one up or down and to the right.
+  const std::vector<std::pair<std::int64_t, std::int64_t>> along = {
+      {0, 1}, {1, 0}, {-1, 1}, {1, 1}};
+  for (std::int64_t i = 0; i < 12; ++i) {
+    EXPECT_EQ(y[static_cast<std::size_t>(i)], i % 4);
+    const auto& [down, right] = along[static_cast<std::size_t>(i % 4)];
+    const auto at = [&](std::int64_t row, std::int64_t column) {
+      return x[static_cast<std::size_t>((i * 2 + 1) * 169 + row * 13 + column)];
+    };
+    for (std::int64_t row = 1; row < 12; ++row) {
+      for (std::int64_t column = 0; column < 12; ++column) {
+        ASSERT_NEAR(at(row, column), at(row + down, column + right), 1e-5);
+      }
+    }
+    EXPECT_LE(std::abs(at(3, 4)), 1);
+  }
+}
+
+TEST(Stripes, ImagesDependOnTheirNumberAlone) {
+  const Splits splits = stripes({.channels = 3, .size = 5, .train = 40, .seed = 2});
+  const Tensor all = take_all(*splits.train).at("x");
+  const Batch some = splits.train->take(Numbers{30, 2});
+  EXPECT_TRUE(bit_equal(some.at("x").select(0, 0).clone(), all.select(0, 30).clone()));
+  EXPECT_TRUE(bit_equal(some.at("x").select(0, 1).clone(), all.select(0, 2).clone()));
+  EXPECT_EQ(stripes({.channels = 1000, .size = 4096}).train->size(), 1000);
+  expect_error<InvalidArgument>(
+      "stripes need at least one channel and pixel, no negative number of images and no negative "
+      "noise, got 0, 16, 1000, 200 and 0.5",
+      [] { stripes({.channels = 0}); });
+}
+
 TEST(Planted, FeaturesTellTheLabels) {
   const PlantedOptions options{.num_features = 5000, .num_labels = 40, .train = 800, .test = 200};
   const Splits splits = planted(options);

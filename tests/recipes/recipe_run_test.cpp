@@ -69,6 +69,45 @@ TEST(RecipeRun, EveryOptimiserTrains) {
   }
 }
 
+TEST(RecipeRun, ABudgetChangesNoBit) {
+  struct Case {
+    std::string recipe;
+    Settings settings;
+  };
+  for (const Case& tried :
+       {Case{"conv-chain", {{"depth", "30"}, {"batch", "4"}}},
+        Case{"conv-chain", {{"depth", "30"}, {"batch", "4"}, {"weights", "own"}}},
+        Case{"peaks-odenet", {{"layers", "100"}}}}) {
+    SCOPED_TRACE(tried.recipe);
+    RecipeContext context = find_recipe(tried.recipe).context();
+    for (const auto& [name, value] : tried.settings) {
+      context.settings.set(name, value);
+    }
+    RecipeRun plain(find_recipe(tried.recipe), context);
+    const double loss = plain.train({.max_steps = 4}).train_loss;
+    context.memory_budget = plain.step().memory_bytes() * 8 / 10;
+    RecipeRun limited(find_recipe(tried.recipe), context);
+    EXPECT_EQ(limited.train({.max_steps = 4}).train_loss, loss);
+    EXPECT_LE(limited.step().memory_bytes(), *context.memory_budget);
+  }
+}
+
+TEST(RecipeRun, TellsWhatItsLongestChainKeeps) {
+  RecipeContext context = find_recipe("conv-chain").context();
+  context.settings.set("depth", "30");
+  context.settings.set("batch", "2");
+  RecipeRun plain(find_recipe("conv-chain"), context);
+  EXPECT_EQ(plain.kept_states()->steps, 30);
+  EXPECT_EQ(plain.kept_states()->stored, 30);
+  EXPECT_EQ(plain.kept_states()->evaluations, 1);
+  EXPECT_EQ(plain.kept_states()->state_bytes, 2 * 4 * 16 * 16 * 4);
+  context.memory_budget = 200'000;
+  RecipeRun limited(find_recipe("conv-chain"), context);
+  EXPECT_LT(limited.kept_states()->stored, 25);
+  EXPECT_EQ(limited.kept_states()->evaluations, 2);
+  EXPECT_FALSE(RecipeRun(find_recipe("spirals"), context_with({})).kept_states().has_value());
+}
+
 TEST(RecipeRun, PatienceEndsARunEarly) {
   const RunSummary summary = run({{"patience", "2"}, {"epochs", "500"}, {"lr", "1e-9"}});
   EXPECT_EQ(summary.epochs, 3);

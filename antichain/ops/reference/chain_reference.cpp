@@ -1,6 +1,10 @@
 #include "antichain/ops/reference/chain_reference.h"
 
 #include <algorithm>
+#include <optional>
+
+#include "antichain/ops/reference/step_memory.h"
+#include "antichain/ops/revolve.h"
 
 namespace antichain {
 
@@ -9,7 +13,7 @@ namespace {
 // Where one state is read from and written to.
 struct StateWalk {
   Tensor now, next;  // before and after the present step
-  Tensor spare[2];   // for states that are not stacked
+  Tensor spare[2];   // for what is not stacked: pieces of the workspace
 };
 
 // What a chain keeps from run to run; every tensor in it is a view that moves along with the steps.
@@ -17,28 +21,20 @@ struct ChainMemory {
   Tensor step;
   std::vector<StateWalk> states;
   std::vector<Tensor> xs, ys;
+  std::vector<std::int64_t> stored;  // with slots: the steps whose states go into rows 0, 1, ...
   std::vector<const Tensor*> arguments;
   std::vector<Tensor*> results;
 };
 
-// Points `view` at a position along the first axis of `stacked`, without allocating if it had that
-// shape before.
-void select_step(Tensor& view, const Tensor& stacked, std::int64_t position) {
-  const auto inner = std::span(stacked.shape()).subspan(1);
-  const bool had_it = view.numel() > 0 && view.dtype() == stacked.dtype() &&
-                      std::ranges::equal(view.shape(), inner);
-  if (!had_it) {
-    view = stacked.select(0, position);
-  } else {
-    view.rebase(stacked.buffer(), stacked.offset() + position * stacked.strides()[0]);
-  }
-}
-
-const Tensor& spare_like(Tensor& spare, const Tensor& value) {
-  if (!spare.defined() || spare.dtype() != value.dtype() || spare.shape() != value.shape()) {
-    spare = Tensor::empty(value.dtype(), value.shape());
-  }
-  return spare;
+// How many pieces of memory beside the outputs a state moves through. One that is stacked needs one
+// after the last step, when nobody takes it from there.
+int spares(const KernelContext& context, int state) {
+  const auto states = context.attr<std::int64_t>("states");
+  const bool stacked = context.attr<std::int64_t>("slots") == 0 &&
+                       context.wanted[static_cast<std::size_t>(states + state)];
+  const bool taken =
+      context.wanted[static_cast<std::size_t>(state)] && context.out(state).defined();
+  return !stacked ? 2 : (taken ? 0 : 1);
 }
 
 class ChainRun {
@@ -49,6 +45,7 @@ class ChainRun {
         num_states_(static_cast<int>(context.attr<std::int64_t>("states"))),
         num_xs_(static_cast<int>(context.attr<std::int64_t>("xs"))),
         length_(context.size("length")),
+        slots_(context.attr<std::int64_t>("slots")),
         reverse_(context.attr<bool>("reverse")) {
     const auto states = static_cast<std::size_t>(num_states_);
     if (!memory_.step.defined()) {
@@ -60,6 +57,13 @@ class ChainRun {
     memory_.arguments.assign(context.inputs.begin(), context.inputs.end());
     memory_.arguments.insert(memory_.arguments.begin(), &memory_.step);
     memory_.results.assign(context.outputs.size() - states, nullptr);
+    if (slots_ > 0 && memory_.stored.empty()) {
+      memory_.stored = first_stored(length_, slots_);
+      // The last row is for the step that is reversed first, if no other row is.
+      if (length_ > 1 && (memory_.stored.empty() || memory_.stored.back() != length_ - 1)) {
+        memory_.stored.push_back(length_ - 1);
+      }
+    }
     for (int i = num_states_; i < context.num_outputs(); ++i) {
       require<ShapeError>(!is_wanted(i) || context.out(i).defined(),
                           "{}: the body returns a value whose size only the step finds out, so the "
@@ -69,9 +73,13 @@ class ChainRun {
   }
 
   void run() {
+    Pieces pieces(*context_.workspace);
     for (int i = 0; i < num_states_; ++i) {
+      for (int n = 0; n < spares(context_, i); ++n) {
+        pieces.place(state(i).spare[n], context_.in(i));
+      }
       state(i).now = context_.in(i);
-      if (length_ > 0 && is_wanted(num_states_ + i)) {
+      if (length_ > 0 && slots_ == 0 && is_wanted(num_states_ + i)) {
         select_step(state(i).next, context_.out(num_states_ + i), position_of(0));
         state(i).next.copy_from(state(i).now);
         state(i).now = state(i).next;
@@ -92,6 +100,18 @@ class ChainRun {
   StateWalk& state(int i) { return memory_.states[static_cast<std::size_t>(i)]; }
   bool is_wanted(int output) const { return context_.wanted[static_cast<std::size_t>(output)]; }
   std::int64_t position_of(std::int64_t n) const { return reverse_ ? length_ - 1 - n : n; }
+
+  // Where the states before step n are kept, if they are.
+  std::optional<std::int64_t> row_of(std::int64_t n) const {
+    if (slots_ == 0) {
+      return position_of(n);
+    }
+    const auto found = std::ranges::lower_bound(memory_.stored, n);
+    if (found == memory_.stored.end() || *found != n) {
+      return std::nullopt;
+    }
+    return found - memory_.stored.begin();
+  }
 
   void run_step(std::int64_t n) {
     const std::int64_t position = position_of(n);
@@ -123,26 +143,28 @@ class ChainRun {
   // not read from.
   void choose_target(int i, std::int64_t n) {
     StateWalk& walk = state(i);
-    if (n == length_ - 1 && is_wanted(i) && context_.out(i).defined()) {
+    const bool last = n == length_ - 1;
+    if (last && is_wanted(i) && context_.out(i).defined()) {
       walk.next = context_.out(i);
-    } else if (n < length_ - 1 && is_wanted(num_states_ + i)) {
-      select_step(walk.next, context_.out(num_states_ + i), position_of(n + 1));
+      return;
+    }
+    const bool stacked = !last && is_wanted(num_states_ + i);
+    if (const auto row = stacked ? row_of(n + 1) : std::nullopt) {
+      select_step(walk.next, context_.out(num_states_ + i), *row);
     } else {
-      walk.next = spare_like(walk.spare[n % 2], walk.now);
+      walk.next = walk.spare[spares(context_, i) == 2 ? n % 2 : 0];
     }
   }
 
   // Whoever still holds memory keeps others from writing there.
   void let_go() {
     for (StateWalk& walk : memory_.states) {
-      walk.now.drop_memory();
-      walk.next.drop_memory();
-    }
-    for (std::vector<Tensor>* views : {&memory_.xs, &memory_.ys}) {
-      for (Tensor& view : *views) {
-        view.drop_memory();
+      for (Tensor* view : {&walk.now, &walk.next, &walk.spare[0], &walk.spare[1]}) {
+        view->drop_memory();
       }
     }
+    drop_memory(memory_.xs);
+    drop_memory(memory_.ys);
   }
 
   void take_last(int i) {
@@ -157,12 +179,20 @@ class ChainRun {
   KernelContext& context_;
   ChainMemory& memory_;
   int num_states_, num_xs_;
-  std::int64_t length_;
+  std::int64_t length_, slots_;
   bool reverse_;
 };
 
 }  // namespace
 
 void chain_reference(KernelContext& context) { ChainRun(context).run(); }
+
+WorkspaceSize chain_workspace(const KernelContext& context) {
+  std::size_t bytes = 0;
+  for (int i = 0; i < static_cast<int>(context.attr<std::int64_t>("states")); ++i) {
+    bytes += static_cast<std::size_t>(spares(context, i)) * Pieces::bytes_for(context.in(i));
+  }
+  return {bytes};
+}
 
 }  // namespace antichain

@@ -2,11 +2,14 @@
 #pragma once
 
 #include "antichain/graph/kernel_context.h"
+#include "antichain/graph/op_def.h"
 
 namespace antichain {
 
-/// Runs a chain. Stacked values are views into which the body writes; without them the states go
-/// back and forth between two pieces of memory.
+/// Runs a chain. Stacked values are views into which the body writes; states that are not stacked
+/// go back and forth between two pieces of memory.
 void chain_reference(KernelContext& context);
+/// Returns the size of those pieces.
+WorkspaceSize chain_workspace(const KernelContext& context);
 
 }  // namespace antichain

@@ -1,0 +1,93 @@
+#include "antichain/ops/op_cost.h"
+
+#include <utility>
+#include <vector>
+
+#include "antichain/ops/control_flow.h"
+#include "antichain/ops/convolution.h"
+#include "antichain/ops/matmul.h"
+
+namespace antichain {
+
+namespace {
+
+// One core of a current server CPU, f32; only their ratio matters, some ten operations per byte.
+constexpr double kFlopsPerSecond = 50e9, kBytesPerSecond = 5e9;
+constexpr double kSecondsPerCall = 1e-6;
+
+double elements(const Shape& shape) { return static_cast<double>(numel(shape)); }
+
+// Every element of the product is a sum over the axis that both factors share: its length is the
+// number of elements of a over the rows of a.
+double matmul_flops(Op op, const Shape& a, const Shape& out) {
+  const bool transposed = op.attrs().get<bool>("transpose_a");
+  return 2 * elements(out) * static_cast<double>(a[a.size() - (transposed ? 2 : 1)]);
+}
+
+// Of a convolution x * w -> y, forwards or one of its gradients: each element of y meets the
+// weights of one output channel.
+double conv_flops(const Shape& y, const Shape& weight) {
+  return weight[0] == 0 ? 0 : 2 * elements(y) * elements(weight) / static_cast<double>(weight[0]);
+}
+
+Shape shape_of(Var value, const DimEnv& sizes) {
+  Shape shape;
+  for (Dim dim : value.shape()) {
+    shape.push_back(dim.is_bound(sizes) ? dim.evaluate(sizes) : 1);
+  }
+  return shape;
+}
+
+}  // namespace
+
+double flops(Op op, std::span<const Shape> inputs, std::span<const Shape> outputs) {
+  const OpDef* def = &op.def();
+  if (def == &matmul_def()) {
+    return matmul_flops(op, inputs[0], outputs[0]);
+  }
+  if (def == &conv_def()) {
+    return conv_flops(outputs[0], inputs[1]);
+  }
+  if (def == &conv_input_gradient_def()) {
+    return conv_flops(inputs[0], inputs[1]);
+  }
+  return def == &conv_weight_gradient_def() ? conv_flops(inputs[0], outputs[0]) : 0;
+}
+
+double estimated_seconds(Op op, const DimEnv& sizes) {
+  double total = 0;
+  // An op with the number of times that it runs.
+  std::vector<std::pair<Op, double>> pending = {{op, 1}};
+  while (!pending.empty()) {
+    const auto [next, times] = pending.back();
+    pending.pop_back();
+    std::vector<Shape> inputs, outputs;
+    double bytes = 0;
+    const auto add = [&](Var value, std::vector<Shape>& shapes) {
+      shapes.push_back(shape_of(value, sizes));
+      bytes += elements(shapes.back()) * static_cast<double>(size_of(value.dtype()));
+    };
+    for (Var input : next.inputs()) {
+      add(input, inputs);
+    }
+    for (Var output : next.outputs()) {
+      add(output, outputs);
+    }
+    const bool free = next.def().view || next.def().forwards || !next.regions().empty();
+    total += times * (free ? kSecondsPerCall
+                           : kSecondsPerCall + flops(next, inputs, outputs) / kFlopsPerSecond +
+                                 bytes / kBytesPerSecond);
+    const AttrValue* length = next.attrs().find("length");
+    const Dim* steps = length != nullptr ? std::get_if<Dim>(length) : nullptr;
+    const bool known = steps != nullptr && steps->is_bound(sizes);
+    for (RegionId region : next.regions()) {
+      for (OpId inner : next.graph().region(region).ops) {
+        pending.emplace_back(next.graph().op(inner),
+                             known ? times * static_cast<double>(steps->evaluate(sizes)) : times);
+      }
+    }
+  }
+  return total;
+}
+
+}  // namespace antichain

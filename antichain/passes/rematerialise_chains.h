@@ -1,0 +1,40 @@
+// Chains that keep few of their states and compute the others anew on the way back.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "antichain/graph/graph.h"
+#include "antichain/passes/graph_copy.h"
+
+namespace antichain {
+
+/// A chain and the chain by which its derivative walks back, the only one to read its states.
+struct ChainPair {
+  Op forward, back;
+  std::vector<int> state_of;  // per sequence of `back`: which state of `forward` it is, or -1
+
+  Dim length() const { return forward.attrs().get<Dim>("length"); }
+};
+
+/// Returns the pairs of a graph whose states need not all be kept, in build order. A chain whose
+/// stacked states somebody else reads too has none: they must be there.
+std::vector<ChainPair> find_chain_pairs(const GraphCopy& program);
+
+/// Copies a program; the chain of each pair keeps its states in as many rows as `slots` says
+/// (antichain/ops/replayed_chain.h). What it computes has the same bits.
+GraphCopy replay_chains(const GraphCopy& program, std::span<const ChainPair> pairs,
+                        std::span<const std::int64_t> slots);
+
+/// What a chain of a compiled graph keeps for the way back.
+struct KeptStates {
+  std::int64_t steps = 0;
+  std::int64_t stored = 0;       // states before a step that are kept at one time, at most
+  std::int64_t state_bytes = 0;  // of the states before one step
+  std::int64_t evaluations = 0;  // how often a step is evaluated forwards, at most
+};
+/// Returns it for every chain of the root region that is walked back along, where sizes are known.
+std::vector<KeptStates> kept_states(Graph& graph, const DimEnv& sizes);
+
+}  // namespace antichain
