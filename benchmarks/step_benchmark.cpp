@@ -16,6 +16,7 @@ void run_step(benchmark::State& state, const StepCase& step_case) {
     step.executable.run_into(results, step.feeds);
   }
   state.counters["memory MiB"] = static_cast<double>(step.executable.memory_bytes()) / (1 << 20);
+  state.counters["memory / alive"] = step.executable.memory_report(step.feeds).ratio();
   state.counters["ops"] = static_cast<double>(step.executable.num_steps());
 }
 

@@ -35,7 +35,7 @@ Order sorted_by(std::span<const Lifetime> lifetimes,
 // Puts the values that end at the top first: they are the ones that found no place (squeaky wheel
 // optimisation, Joslin and Clements, 1999).
 void move_top_to_front(std::span<const Lifetime> lifetimes, const MemoryPlan& plan, Order& order) {
-  std::ranges::stable_partition(order, [&](std::size_t i) {
+  std::stable_partition(order.begin(), order.end(), [&](std::size_t i) {
     return plan.offsets[i] + aligned_bytes(lifetimes[i]) == plan.bytes;
   });
 }

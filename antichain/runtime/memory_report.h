@@ -16,15 +16,15 @@ struct MemoryValue {
   std::string where;  // the op and where it was built: "matmul in 'encoder' (model.cpp:12)"
   std::size_t bytes = 0;
   std::size_t offset = 0;
-  std::size_t first = 0, last = 0;        // steps at which it must be there
-  std::vector<MemoryReport> bodies = {};  // of a workspace: what lies in it, one for each body
+  std::size_t first = 0, last = 0;   // steps at which it must be there
+  std::vector<MemoryReport> bodies;  // of a workspace: what lies in it, one for each body
 };
 
 struct MemoryReport {
   std::size_t peak_bytes = 0;   // of the whole piece of memory
   std::size_t bound_bytes = 0;  // the most bytes alive at one step: no plan can do with less
   std::size_t num_steps = 0;
-  std::vector<MemoryValue> values = {};  // in the order in which they come alive
+  std::vector<MemoryValue> values;  // in the order in which they come alive
 
   /// Returns how much memory there is relative to what is needed; 1 is perfect.
   double ratio() const {

@@ -1,6 +1,7 @@
 #include "antichain/session/session.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "antichain/backends/cpu/cpu_backend.h"
 #include "antichain/engines/backprop/backprop_engine.h"
@@ -91,9 +92,10 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
 
 void Session::initialise_states(Graph& graph, const std::vector<Var>& roots) {
   std::vector<std::string> missing;
+  std::unordered_set<std::string> seen;
   for (Op op : schedule(graph, roots)) {
     for (const std::string& name : op.states()) {
-      if (!has_value(graph, name)) {
+      if (seen.insert(name).second && !has_value(graph, name)) {
         missing.push_back(name);
       }
     }

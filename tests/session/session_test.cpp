@@ -63,6 +63,27 @@ TEST(Session, InitialValuesMayReadOtherStates) {
   EXPECT_EQ(session.compile({b})({})[0].to_vector<float>(), (std::vector<float>{10, 10}));
 }
 
+TEST(Session, ManyStatesStartTogetherAsTheyWouldAlone) {
+  Session together({.seed = 4}), alone({.seed = 4});
+  const auto build = [](Graph& graph) {
+    std::vector<Var> states = {parameter("w0", random_normal(graph, f32, {3}))};
+    for (int i = 1; i < 20; ++i) {
+      const std::string name = "w" + std::to_string(i);
+      // Every third one starts from the one before.
+      states.push_back(
+          parameter(name, i % 3 == 0 ? states.back() * 2 : random_normal(graph, f32, {3})));
+    }
+    return states;
+  };
+  Graph all = together.graph(), each = alone.graph();
+  together.compile(build(all));
+  for (Var state : build(each)) {
+    alone.compile({state});
+    const std::string& name = state_name(state);
+    EXPECT_TRUE(bit_equal(together.states().get(name), alone.states().get(name))) << name;
+  }
+}
+
 TEST(Session, StatesDoNotStartFromInputs) {
   Session session;
   Graph graph = session.graph();
