@@ -37,6 +37,9 @@ std::vector<KeptStates> kept_states(Graph& graph, const DimEnv& sizes) {
     kept.stored = slots == 0 ? kept.steps : slots + 1;
     kept.evaluations =
         slots == 0 ? 1 : std::max<std::int64_t>(1, evaluations_per_step(kept.steps, slots));
+    // The last step is evaluated for what follows the chain.
+    kept.all_evaluations =
+        slots == 0 ? kept.steps : total_evaluations(kept.steps, slots) + (kept.steps > 0 ? 1 : 0);
     if (walked_back) {
       all.push_back(kept);
     }
