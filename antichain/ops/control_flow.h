@@ -8,7 +8,8 @@
 // `step` is an i64 scalar. Outputs of chain: last states, states before each step (stacked), ys
 // (stacked). Of loop: last states, states before each step (stacked, length known at run time), the
 // number of steps. The stacked states are what derivatives need; an output that nobody reads is not
-// kept.
+// kept. A chain with `slots`, made for a memory budget, keeps that many rows of them
+// (antichain/ops/replayed_chain.h).
 #pragma once
 
 #include <functional>

@@ -7,7 +7,6 @@
 
 #include "antichain/graph/traversal.h"
 #include "antichain/ops/replayed_chain.h"
-#include "antichain/ops/revolve.h"
 
 namespace antichain {
 
@@ -209,41 +208,6 @@ std::vector<ChainPair> find_chain_pairs(const GraphCopy& program) {
     }
   }
   return pairs;
-}
-
-std::vector<KeptStates> kept_states(Graph& graph, const DimEnv& sizes) {
-  std::unordered_set<VarId> read;
-  for (OpId id : graph.region(kRootRegion).ops) {
-    for (Var input : graph.op(id).inputs()) {
-      read.insert(input.id());
-    }
-  }
-  std::vector<KeptStates> all;
-  for (OpId id : graph.region(kRootRegion).ops) {
-    const Op op = graph.op(id);
-    if (&op.def() != &chain_def() || !op.attrs().get<Dim>("length").is_bound(sizes)) {
-      continue;
-    }
-    const ChainLayout layout(op);
-    const auto slots = op.attrs().get<std::int64_t>("slots");
-    KeptStates kept{.steps = op.attrs().get<Dim>("length").evaluate(sizes)};
-    bool walked_back = false;
-    for (int i = 0; i < layout.states; ++i) {
-      walked_back = walked_back || read.contains(op.output(layout.first_before() + i).id());
-      const Var state = op.output(i);
-      if (is_bound(state.shape(), sizes)) {
-        kept.state_bytes += static_cast<std::int64_t>(
-            packed_bytes(evaluate(state.shape(), sizes), size_of(state.dtype())));
-      }
-    }
-    // Beside the rows, the states before the first step are there all the time.
-    kept.stored = slots == 0 ? kept.steps : slots + 1;
-    kept.evaluations = slots == 0 ? 1 : evaluations_per_step(kept.steps, slots);
-    if (walked_back) {
-      all.push_back(kept);
-    }
-  }
-  return all;
 }
 
 GraphCopy replay_chains(const GraphCopy& program, std::span<const ChainPair> pairs,

@@ -27,14 +27,4 @@ std::vector<ChainPair> find_chain_pairs(const GraphCopy& program);
 GraphCopy replay_chains(const GraphCopy& program, std::span<const ChainPair> pairs,
                         std::span<const std::int64_t> slots);
 
-/// What a chain of a compiled graph keeps for the way back.
-struct KeptStates {
-  std::int64_t steps = 0;
-  std::int64_t stored = 0;       // states before a step that are kept at one time, at most
-  std::int64_t state_bytes = 0;  // of the states before one step
-  std::int64_t evaluations = 0;  // how often a step is evaluated forwards, at most
-};
-/// Returns it for every chain of the root region that is walked back along, where sizes are known.
-std::vector<KeptStates> kept_states(Graph& graph, const DimEnv& sizes);
-
 }  // namespace antichain

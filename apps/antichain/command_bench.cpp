@@ -79,6 +79,7 @@ void bench(const BenchArguments& arguments, const Globals& globals) {
     json["activation_bytes"] = kept->state_bytes;
     json["stored_activations"] = kept->stored;
     json["forward_evaluations_max"] = kept->evaluations;
+    json["forward_evaluations"] = kept->all_evaluations;
   }
   globals.output.finish(table.str(), json);
 }

@@ -9,6 +9,7 @@
 #include "antichain/ops/convolution.h"
 #include "antichain/ops/replayed_chain.h"
 #include "antichain/ops/revolve.h"
+#include "antichain/passes/kept_states.h"
 #include "antichain/passes/pipeline.h"
 
 namespace antichain {

@@ -105,6 +105,8 @@ TEST(RecipeRun, TellsWhatItsLongestChainKeeps) {
   RecipeRun limited(find_recipe("conv-chain"), context);
   EXPECT_LT(limited.kept_states()->stored, 25);
   EXPECT_EQ(limited.kept_states()->evaluations, 2);
+  EXPECT_GT(limited.kept_states()->all_evaluations, 30);
+  EXPECT_LE(limited.kept_states()->all_evaluations, 60);
   EXPECT_FALSE(RecipeRun(find_recipe("spirals"), context_with({})).kept_states().has_value());
 }
 
