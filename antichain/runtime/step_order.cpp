@@ -92,8 +92,8 @@ class StepOrder {
 
   std::size_t place_of(std::size_t n) const {
     const Effect effect = ops_[n].def().effect;
-    const bool few_numbers = effect == Effect::none && ops_[n].num_outputs() == 1 &&
-                             is_small(ops_[n].output()) && ops_[n].regions().empty();
+    const std::vector<Var> outputs = ops_[n].outputs();
+    const bool few_numbers = effect == Effect::none && std::ranges::all_of(outputs, is_small);
     if (!writes(n) && !few_numbers && effect != Effect::reads_state) {
       return n;
     }

@@ -68,6 +68,7 @@ void bench(const BenchArguments& arguments, const Globals& globals) {
                {"seed", run.context().seed},
                {"step_seconds", median},
                {"fastest_step_seconds", times.front()},
+               {"first_step_seconds", measured.first},
                {"samples_per_second", examples / median},
                {"flops_per_step", counter.flops()},
                {"peak_bytes", run.peak_bytes()},

@@ -133,7 +133,11 @@ void explain(const ExplainArguments& arguments, const Globals& globals) {
                {"peak_bytes", run.peak_bytes()},
                {"flops_per_step", counter.flops()},
                {"parameter_list", explanation.parameters_json},
+               {"clusters", clusters.json},
                {"ops", explanation.ops_json}};
+  if (arguments.clusters) {
+    text += "\n" + clusters.table.str();
+  }
   if (arguments.memory) {
     text += "\n" + memory_text(memory, run.step().memory_bytes());
     json["memory"] = memory_json(memory, run.step().memory_bytes());

@@ -128,7 +128,6 @@ TEST(RematerialiseChains, TenThousandConvolutionsFit) {
         {loss, grad(loss, w)}, {.optimiser = {.level = 1}, .memory_budget = activations * kBytes});
     return kept_states(step.graph(), {}).at(0);
   };
-  std::printf("DBG %d %ld\n", a, (long)compile(a).evaluations);
   const KeptStates twice = compile(145), thrice = compile(43);
   EXPECT_EQ(twice.state_bytes, kBytes);
   EXPECT_EQ(twice.evaluations, 2);

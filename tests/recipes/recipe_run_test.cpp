@@ -62,7 +62,7 @@ TEST(RecipeRun, EveryOptimiserTrains) {
       ASSERT_GE(option.choices.size(), 3U);
       for (const std::string& choice : option.choices) {
         SCOPED_TRACE(choice);
-        const Settings settings = {{"optimiser", choice}, {"epochs", "1"}};
+        const Settings settings = {{"optimiser", choice}, {"epochs", "1"}, {"lr", "0.003"}};
         EXPECT_LT(run(settings).train_loss, 2);
       }
     }
