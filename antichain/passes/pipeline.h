@@ -5,21 +5,13 @@
 // when a frame is made: antichain/runtime/frame.h.
 #pragma once
 
-#include <functional>
 #include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "antichain/passes/graph_copy.h"
+#include "antichain/passes/optimiser_options.h"
 
 namespace antichain {
-
-struct OptimiserOptions {
-  int level = 2;                           // 0: as it was built, 1: simpler, 2 and 3: fused, too
-  std::vector<std::string> disabled = {};  // names of passes that are left out
-  bool fast_math = false;                  // floats may be added and multiplied in another order
-};
 
 struct Pass {
   std::string_view name;

@@ -78,9 +78,7 @@ class Gaps {
 
 }  // namespace
 
-std::size_t aligned_bytes(const Lifetime& lifetime) {
-  return aligned(lifetime.bytes);
-}
+std::size_t aligned_bytes(const Lifetime& lifetime) { return aligned(lifetime.bytes); }
 
 MemoryPlan pack_forward(std::span<const Lifetime> lifetimes) {
   MemoryPlan plan;

@@ -12,6 +12,7 @@
 #include "antichain/graph/verify.h"
 #include "antichain/ops/random.h"
 #include "antichain/ops/state_ops.h"
+#include "antichain/passes/pipeline.h"
 #include "antichain/session/within_budget.h"
 
 namespace antichain {

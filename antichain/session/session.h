@@ -13,7 +13,7 @@
 #include "antichain/base/logger.h"
 #include "antichain/graph/graph.h"
 #include "antichain/graph/state_store.h"
-#include "antichain/passes/pipeline.h"
+#include "antichain/passes/optimiser_options.h"
 #include "antichain/runtime/backend.h"
 #include "antichain/runtime/executable.h"
 

@@ -2,6 +2,7 @@
 
 #include "antichain/base/byte_size.h"
 #include "antichain/base/error.h"
+#include "antichain/passes/pipeline.h"
 
 namespace antichain::app {
 

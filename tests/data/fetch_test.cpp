@@ -1,5 +1,4 @@
 // Downloads from a server of the test's own that behaves, and from some that do not.
-#include "antichain/base/sha256.h"
 #include "antichain/data/fetch.h"
 
 #include <fcntl.h>
@@ -11,6 +10,7 @@
 #include <cstdlib>
 
 #include "antichain/base/error.h"
+#include "antichain/base/sha256.h"
 #include "antichain/data/download.h"
 #include "tests/data/http_server.h"
 #include "tests/data/test_files.h"
