@@ -18,6 +18,16 @@ bool is_small(Var var) {
   return elements <= kElements;
 }
 
+// Whether an op only computes: bodies may print.
+bool only_computes(Op op) {
+  Graph& graph = op.graph();
+  return op.def().effect == Effect::none && std::ranges::all_of(op.regions(), [&](RegionId body) {
+           return std::ranges::all_of(graph.region(body).ops, [&](OpId id) {
+             return graph.op(id).def().effect == Effect::none && graph.op(id).regions().empty();
+           });
+         });
+}
+
 class StepOrder {
  public:
   explicit StepOrder(std::vector<Op> ops) : ops_(std::move(ops)) {
@@ -93,7 +103,7 @@ class StepOrder {
   std::size_t place_of(std::size_t n) const {
     const Effect effect = ops_[n].def().effect;
     const std::vector<Var> outputs = ops_[n].outputs();
-    const bool few_numbers = effect == Effect::none && std::ranges::all_of(outputs, is_small);
+    const bool few_numbers = only_computes(ops_[n]) && std::ranges::all_of(outputs, is_small);
     if (!writes(n) && !few_numbers && effect != Effect::reads_state) {
       return n;
     }
