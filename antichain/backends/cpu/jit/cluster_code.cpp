@@ -93,7 +93,7 @@ Name write_sign(Writer& w, DType t, const Names& x) {
   const Name below = w.compare("olt", "slt", t, x[0], zero(t));
   const Name above = w.compare("ogt", "sgt", t, x[0], zero(t));
   const Name low = w.choose(below, t, Writer::number(t, -1), zero(t));
-  const Name sign = w.choose(above, t, one(t), low);
+  Name sign = w.choose(above, t, one(t), low);
   if (!is_float(t)) {
     return sign;
   }

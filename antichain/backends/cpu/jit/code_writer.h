@@ -88,7 +88,7 @@ class CodeWriter {
 
   Name load(DType dtype, const std::string& from) {
     const Name at = emit("getelementptr inbounds {}, ptr {}, i64 %i", memory_type(dtype), from);
-    const Name raw = emit("load {}, ptr {}, !llvm.access.group !0", memory_type(dtype), at);
+    Name raw = emit("load {}, ptr {}, !llvm.access.group !0", memory_type(dtype), at);
     if (dtype == DType::boolean) {
       return emit("icmp ne i8 {}, 0", raw);
     }
