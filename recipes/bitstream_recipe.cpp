@@ -38,10 +38,7 @@ Recipe bitstream_rnn_recipe() {
                 data::Splits data = data::bitstream({.length = context.settings.integer("length"),
                                                      .samples = context.settings.integer("samples"),
                                                      .seed = context.seed});
-                const std::int64_t classes = data.num_classes;
-                return Task{.data = std::move(data), .model = [classes](const ModelContext& model) {
-                              return build(model, classes);
-                            }};
+                return classification(std::move(data), build);
               },
           .engine_for_chain = true};
 }

@@ -71,10 +71,7 @@ Recipe conv_chain_recipe() {
                 data::Splits data = data::stripes({.channels = context.settings.integer("channels"),
                                                    .size = context.settings.integer("size"),
                                                    .seed = context.seed});
-                const std::int64_t classes = data.num_classes;
-                return Task{.data = std::move(data), .model = [classes](const ModelContext& model) {
-                              return build(model, classes);
-                            }};
+                return classification(std::move(data), build);
               },
           .engine_for_chain = true};
 }

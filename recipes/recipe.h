@@ -56,6 +56,10 @@ struct Task {
   data::Augment augment = {};
 };
 
+/// Returns a task on this data whose model is told the number of classes.
+Task classification(data::Splits data,
+                    Objective (*model)(const ModelContext& context, std::int64_t classes));
+
 struct Recipe {
   std::string name;
   std::string summary;

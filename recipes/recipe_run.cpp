@@ -31,6 +31,13 @@ Task prepared(const Recipe& recipe, const RecipeContext& context, const Session&
 
 }  // namespace
 
+Task classification(data::Splits data, Objective (*model)(const ModelContext&, std::int64_t)) {
+  const std::int64_t classes = data.num_classes;
+  return {.data = std::move(data), .model = [model, classes](const ModelContext& context) {
+            return model(context, classes);
+          }};
+}
+
 Var ModelContext::input(std::string_view name, const std::vector<DimSpec>& shape) const {
   const Var x = graph.input(name, dtype, shape);
   return dtype == f32 ? cast(x, parse_dtype(settings.text("precision"))) : x;

@@ -110,10 +110,7 @@ Recipe har_gru_recipe() {
           .prepare =
               [](const RecipeContext& context) {
                 data::Splits data = data::uci_har(context.data_folder);
-                const std::int64_t classes = data.num_classes;
-                return Task{.data = std::move(data), .model = [classes](const ModelContext& model) {
-                              return build_har(model, classes);
-                            }};
+                return classification(std::move(data), build_har);
               },
           .engine_for_chain = true};
 }

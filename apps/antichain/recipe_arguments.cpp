@@ -22,8 +22,10 @@ void add_short_form(CLI::App& command, const std::shared_ptr<RecipeArguments>& a
 
 void add_optimiser_options(CLI::App& command, OptimiserOptions& options) {
   command
-      .add_option("--level", options.level,
-                  "How much the graph is optimised: 0 (as it was built) to 3")
+      .add_option(
+          "--level", options.level,
+          "How much the graph is optimised: 0 (as it was built), 1 (simpler) or 2 (fused, too); 3 "
+          "is for passes to come and does what 2 does")
       ->capture_default_str();
   command
       .add_option("--disable-pass", options.disabled,

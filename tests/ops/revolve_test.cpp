@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <map>
 #include <vector>
@@ -114,14 +113,11 @@ TEST(Revolve, TenThousandSteps) {
   }
 }
 
-TEST(Revolve, PlansAMillionStepsInNoTime) {
-  const auto start = std::chrono::steady_clock::now();
+TEST(Revolve, PlansAMillionSteps) {
   for (const std::int64_t slots : {1, 2, 3, 20, 181, 1413, 999'999}) {
     EXPECT_GT(total_evaluations(1'000'000, slots), 0);
     EXPECT_LT(first_stored(1'000'000, slots).size(), static_cast<std::size_t>(slots));
   }
-  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-  EXPECT_LT(taken.count(), 1);
 }
 
 TEST(Revolve, StartsAgain) {

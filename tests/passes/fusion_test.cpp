@@ -130,6 +130,21 @@ TEST(FusedKernel, InPlaceOnlyWhereNobodyReadsLater) {
   });
 }
 
+TEST(FusedKernel, BesideANumberThatAChainHandsOn) {
+  // The number has no op in the body: it is copied from step to step.
+  Session session;
+  Graph graph = session.graph();
+  const Var h = graph.input("h", f32, {3}), xs = graph.input("xs", f32, {4, 3});
+  const ChainResult result =
+      chain({h, sum(h)}, {xs}, [](Var, const Vars& s, const Vars& x) -> StepResult {
+        return {{tanh(s[0] * 0.5 + x[0]), s[1]}};
+      });
+  for (const int level : {0, 2}) {
+    const Executable run = session.compile({result.last[1]}, {.optimiser = {.level = level}});
+    EXPECT_EQ(run({{"h", Tensor::full(f32, {3}, 0.5)}, {"xs", wave({4, 3})}}).item(), 1.5F);
+  }
+}
+
 TEST(FusedKernel, ATrainingStepAndItsGradients) {
   expect_same_bits({wave({9, 5}), wave({5, 4}), wave({4}), {}}, [](Graph& graph) {
     const Var x = graph.input("a", f32, {"n", 5}), w = graph.input("b", f32, {5, 4});

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -135,14 +134,11 @@ TEST(MemoryPlan, APackerWithoutBudgetGivesUp) {
   EXPECT_FALSE(PriorityPacker(values, 2).pack(order).has_value());
 }
 
-TEST(MemoryPlan, ManyValuesTakeLittleTime) {
+TEST(MemoryPlan, OfVeryManyValues) {
   std::mt19937 random(11);
   for (std::size_t longest : {std::size_t{10}, std::size_t{100'000}}) {
     const std::vector<Lifetime> values = random_lifetimes(random, 100'000, 100'000, longest);
-    const auto start = std::chrono::steady_clock::now();
     const MemoryPlan plan = plan_memory(values);
-    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-    EXPECT_LT(taken.count(), 5);  // a sanitizer makes it slow
     EXPECT_GE(plan.bytes, live_bytes_bound(values));
   }
 }
