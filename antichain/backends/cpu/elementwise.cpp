@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "antichain/backends/cpu/fused_steps.h"
+#include "antichain/backends/cpu/fused_rows.h"
 #include "antichain/backends/cpu/jit/jit_compiler.h"
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/fused.h"
@@ -53,7 +53,9 @@ Support supports(SimdLevel level, Op op, StepsOf steps_of, JitCompiler* jit) {
   if (Support support = cpu_supports(level); !support.yes) {
     return support;
   }
-  if (op.output().shape().size() > ElementwisePlan::kMaxAxes) {
+  const Dims& shape = &op.def() == &fused_def() ? fused_shape(op.graph(), op.regions()[0]).domain
+                                                : op.output().shape();
+  if (shape.size() > ElementwisePlan::kMaxAxes) {
     return Support::no("more than " + std::to_string(ElementwisePlan::kMaxAxes) + " axes");
   }
   const FusedSteps found = steps_of(level, op);
@@ -66,12 +68,10 @@ Support supports(SimdLevel level, Op op, StepsOf steps_of, JitCompiler* jit) {
 
 // Whether nobody reads an input of a fused op after the output has been written to its memory.
 bool may_overwrite(Op fused, int out, int in) {
-  Graph& graph = fused.graph();
-  const RegionInfo& body = graph.region(fused.regions()[0]);
+  const RegionInfo& body = fused.graph().region(fused.regions()[0]);
   const VarId input = body.params[static_cast<std::size_t>(in)];
   bool written = false;
-  for (OpId id : body.ops) {
-    const Op op = graph.op(id);
+  for (Op op : ops_in_order(fused)) {
     const std::vector<Var> operands = op.inputs();
     if (written && std::ranges::any_of(operands, [&](Var x) { return x.id() == input; })) {
       return false;
@@ -79,6 +79,46 @@ bool may_overwrite(Op fused, int out, int in) {
     written = written || op.output().id() == body.results[static_cast<std::size_t>(out)];
   }
   return true;
+}
+
+// Loops over elements of one shape.
+KernelFunction plan_loops(const KernelContext& context, FusedSteps steps) {
+  std::vector<PieceInput> inputs;
+  const auto add = [&inputs](const Tensor& tensor) {
+    inputs.push_back({tensor.dtype(), tensor.shape(), tensor.strides()});
+  };
+  for (const Tensor* input : context.inputs) {
+    add(*input);
+  }
+  std::ranges::for_each(steps.numbers, add);
+  const Shape* shape = nullptr;
+  for (PieceStep& step : steps.steps) {
+    for (PieceStep::Result& result : step.results) {
+      // An output that nobody wants has no memory.
+      if (result.output >= 0 && context.wanted[static_cast<std::size_t>(result.output)] == 0) {
+        result.output = -1;
+      }
+      shape = result.output >= 0 ? &context.out(result.output).shape() : shape;
+    }
+  }
+  ensure(shape != nullptr, "nobody wants what element-wise ops compute");
+  const auto plan = std::make_shared<const ElementwisePlan>(*shape, inputs, std::move(steps.steps));
+  return [plan, numbers = std::move(steps.numbers)](KernelContext& run) {
+    ElementwisePlan::Operands operands;
+    std::size_t next = 0;
+    for (const Tensor* input : run.inputs) {
+      operands.in[next++] = static_cast<const std::byte*>(input->raw());
+    }
+    for (const Tensor& number : numbers) {
+      operands.in[next++] = static_cast<const std::byte*>(number.raw());
+    }
+    for (std::size_t n = 0; n < run.outputs.size(); ++n) {
+      if (run.wanted[n] != 0) {
+        operands.out[n] = static_cast<std::byte*>(run.outputs[n]->raw());
+      }
+    }
+    plan->run(operands);
+  };
 }
 
 Kernel make_kernel(SimdLevel level, const OpDef& def, const std::shared_ptr<JitCompiler>& jit) {
@@ -91,9 +131,11 @@ Kernel make_kernel(SimdLevel level, const OpDef& def, const std::shared_ptr<JitC
             if (jit) {
               found = with_compiled_runs(found, context.inputs.size(), *jit);
             }
-            const auto planned = std::make_shared<const ElementwisePlan>(
-                context, std::move(found.steps), std::move(found.numbers));
-            return [planned](KernelContext& running) { planned->run(running); };
+            if (!found.walks_rows()) {
+              return plan_loops(context, std::move(found));
+            }
+            const auto rows = std::make_shared<FusedRows>(context, found);
+            return [rows](KernelContext& run) { rows->run(run); };
           },
           .strided_inputs = true,
           .in_place = true,

@@ -14,7 +14,8 @@ namespace {
 constexpr std::int64_t kPiece = 1024, kShortestPiece = 128;  // elements
 constexpr std::int64_t kNearCache = 24 * 1024;  // bytes that all operands of a piece may take
 constexpr std::int64_t kMaxElementBytes = 8;
-constexpr std::int64_t kShortRow = 64;              // elements: below, a call per row is too dear
+// Elements of a row: below, a call per row is too dear, of one loop and of each of several.
+constexpr std::int64_t kShortRow = 64, kShortRowOfSeveral = 256;
 constexpr std::int64_t kGrain = 16 * 1024;          // elements
 constexpr std::int64_t kBufferedGrain = 64 * 1024;  // elements: patterns are filled once per range
 constexpr std::int64_t kParallelFrom =
@@ -24,17 +25,13 @@ std::int64_t bytes_of(DType dtype) { return static_cast<std::int64_t>(size_of(dt
 
 }  // namespace
 
-ElementwisePlan::ElementwisePlan(const KernelContext& context, std::vector<PieceStep> steps,
-                                 std::vector<Tensor> numbers)
-    : steps_(std::move(steps)), numbers_(std::move(numbers)) {
-  inputs_.resize(context.inputs.size() + numbers_.size());
+ElementwisePlan::ElementwisePlan(const Shape& shape, const std::vector<PieceInput>& inputs,
+                                 std::vector<PieceStep> steps)
+    : steps_(std::move(steps)), inputs_(inputs.size()), count_(numel(shape)) {
   std::vector<bool> used(inputs_.size(), false);
   for (const PieceStep& step : steps_) {
     for (const PieceStep::Result& result : step.results) {
-      // An output that nobody wants has no memory.
-      const bool wanted =
-          result.output >= 0 && context.wanted[static_cast<std::size_t>(result.output)] != 0;
-      results_.push_back({bytes_of(result.dtype), wanted ? result.output : -1});
+      results_.push_back({bytes_of(result.dtype), result.output});
     }
     for (const int operand : step.operands) {
       if (static_cast<std::size_t>(operand) < used.size()) {
@@ -45,27 +42,17 @@ ElementwisePlan::ElementwisePlan(const KernelContext& context, std::vector<Piece
   for (std::size_t n = 0; n < inputs_.size(); ++n) {
     inputs_[n].access = used[n] ? Access::direct : Access::unused;
   }
-  merge_axes(context);
-  choose_piece(context);
+  merge_axes(shape, inputs);
+  choose_piece(inputs);
   choose_access();
   place_buffers();
 }
 
-const Tensor& ElementwisePlan::input_tensor(const KernelContext& context, std::size_t n) const {
-  return n < context.inputs.size() ? *context.inputs[n] : numbers_[n - context.inputs.size()];
-}
-
 // Axes of size 1 go, and neighbours along which every input steps evenly become one.
-void ElementwisePlan::merge_axes(const KernelContext& context) {
-  const auto wanted =
-      std::ranges::find_if(results_, [](const Result& result) { return result.output >= 0; });
-  ensure(wanted != results_.end(), "nobody wants what element-wise ops compute");
-  const Tensor& out = context.out(wanted->output);
-  const Shape& shape = out.shape();
-  count_ = out.numel();
+void ElementwisePlan::merge_axes(const Shape& shape, const std::vector<PieceInput>& inputs) {
   sizes_[0] = 1;
   for (std::size_t n = 0; n < inputs_.size(); ++n) {
-    inputs_[n].element_bytes = bytes_of(input_tensor(context, n).dtype());
+    inputs_[n].element_bytes = bytes_of(inputs[n].dtype);
   }
   std::vector<std::int64_t> strides(inputs_.size());
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
@@ -74,10 +61,10 @@ void ElementwisePlan::merge_axes(const KernelContext& context) {
     }
     bool merges = true;
     for (std::size_t n = 0; n < inputs_.size(); ++n) {
-      const Tensor& tensor = input_tensor(context, n);
-      const std::size_t missing = shape.size() - tensor.shape().size();
-      const bool steps = axis >= missing && tensor.shape()[axis - missing] != 1;
-      strides[n] = steps ? tensor.strides()[axis - missing] * inputs_[n].element_bytes : 0;
+      const PieceInput& input = inputs[n];
+      const std::size_t missing = shape.size() - input.shape.size();
+      const bool steps = axis >= missing && input.shape[axis - missing] != 1;
+      strides[n] = steps ? input.strides[axis - missing] * inputs_[n].element_bytes : 0;
       merges = merges && (inputs_[n].access == Access::unused ||
                           inputs_[n].strides[num_axes_ - 1] == strides[n] * shape[axis]);
     }
@@ -95,14 +82,14 @@ void ElementwisePlan::merge_axes(const KernelContext& context) {
 }
 
 // The operands of a piece should stay in the nearest cache from one step to the next.
-void ElementwisePlan::choose_piece(const KernelContext& context) {
+void ElementwisePlan::choose_piece(const std::vector<PieceInput>& inputs) {
   most_ = kPiece;
   if (steps_.size() == 1) {
     return;
   }
   std::int64_t bytes = 0;
   for (std::size_t n = 0; n < inputs_.size(); ++n) {
-    bytes += input_tensor(context, n).numel() > 1 ? inputs_[n].element_bytes : 0;
+    bytes += numel(inputs[n].shape) > 1 ? inputs_[n].element_bytes : 0;
   }
   for (const Result& result : results_) {
     bytes += result.output >= 0 ? result.element_bytes : 0;
@@ -145,7 +132,7 @@ void ElementwisePlan::choose_access() {
     }
   }
   const std::size_t last = num_axes_ - 1;
-  by_rows_ = walks && sizes_[last] >= kShortRow;
+  by_rows_ = walks && sizes_[last] >= (steps_.size() == 1 ? kShortRow : kShortRowOfSeveral);
   for (Input& input : inputs_) {
     if (by_rows_ && (input.access == Access::pattern || input.access == Access::walk) &&
         input.strides[last] == input.element_bytes) {
@@ -296,8 +283,10 @@ void ElementwisePlan::run_steps(const std::byte** values, const Operands& operan
     }
     for (std::size_t i = 0; i < step.results.size(); ++i, ++next) {
       const Result& result = results_[next];
-      std::byte* const to = result.output >= 0 ? operands.out[next] + first * result.element_bytes
-                                               : scratch + result.buffer;
+      std::byte* const to =
+          result.output >= 0
+              ? operands.out[static_cast<std::size_t>(result.output)] + first * result.element_bytes
+              : scratch + result.buffer;
       out[i] = to;
       values[inputs_.size() + next] = to;
     }
@@ -309,9 +298,11 @@ void ElementwisePlan::run_steps(const std::byte** values, const Operands& operan
   }
 }
 
-void ElementwisePlan::run_range(const Operands& operands, std::int64_t first,
-                                std::int64_t last) const {
-  std::byte* const scratch = scratch_bytes_ > 0 ? thread_scratch(scratch_bytes_) : nullptr;
+void ElementwisePlan::run_range(const Operands& operands, std::int64_t first, std::int64_t last,
+                                std::byte* scratch) const {
+  if (first == last) {
+    return;
+  }
   const std::byte* values[kMaxValues];
   for (std::size_t n = 0; n < inputs_.size(); ++n) {
     if (inputs_[n].access == Access::pattern) {
@@ -339,25 +330,15 @@ void ElementwisePlan::run_range(const Operands& operands, std::int64_t first,
   }
 }
 
-void ElementwisePlan::run(const KernelContext& context) const {
-  if (count_ == 0) {
-    return;
-  }
-  Operands operands;  // only what is used is set
-  for (std::size_t n = 0; n < inputs_.size(); ++n) {
-    operands.in[n] = static_cast<const std::byte*>(input_tensor(context, n).raw());
-  }
-  for (std::size_t n = 0; n < results_.size(); ++n) {
-    if (results_[n].output >= 0) {
-      operands.out[n] = static_cast<std::byte*>(context.out(results_[n].output).raw());
-    }
-  }
+void ElementwisePlan::run(const Operands& operands) const {
+  const auto run_some = [&](std::int64_t first, std::int64_t last) {
+    run_range(operands, first, last, scratch_bytes_ > 0 ? thread_scratch(scratch_bytes_) : nullptr);
+  };
   if (count_ * static_cast<std::int64_t>(steps_.size()) < kParallelFrom) {
-    run_range(operands, 0, count_);
-    return;
+    run_some(0, count_);
+  } else {
+    parallel_ranges(count_, grain_, run_some);
   }
-  parallel_ranges(count_, grain_,
-                  [&](std::int64_t first, std::int64_t last) { run_range(operands, first, last); });
 }
 
 }  // namespace antichain::cpu
