@@ -6,6 +6,7 @@
 #include "antichain/ops/definition_parts.h"
 #include "antichain/ops/fused.h"
 #include "antichain/passes/elementwise_groups.h"
+#include "antichain/passes/row_form.h"
 
 namespace antichain {
 
@@ -78,12 +79,7 @@ void copy_by_groups(Cloner& cloner, std::span<const Op> ops, std::span<const Var
 }
 
 bool has_fused_ops(Graph& graph) {
-  for (std::uint32_t id = 0; id < graph.num_ops(); ++id) {
-    if (&graph.op(OpId{id}).def() == &fused_def()) {
-      return true;
-    }
-  }
-  return false;
+  return has_op(graph, [](Op op) { return &op.def() == &fused_def(); });
 }
 
 std::vector<Var> taken_apart(Op op) {
@@ -93,11 +89,12 @@ std::vector<Var> taken_apart(Op op) {
 }  // namespace
 
 GraphCopy fuse_elementwise(const GraphCopy& source) {
+  if (has_fused_ops(*source.graph)) {  // they may belong to larger groups
+    return fuse_elementwise(copy_graph(source, replacing_ops(taken_apart)));
+  }
   const CopyRules fusion{.copy_ops = copy_by_groups};
-  // What a user has fused may belong to larger groups.
-  return has_fused_ops(*source.graph)
-             ? copy_graph(copy_graph(source, replacing_ops(taken_apart)), fusion)
-             : copy_graph(source, fusion);
+  return has_reductions(*source.graph) ? copy_graph(bring_to_row_form(source), fusion)
+                                       : copy_graph(source, fusion);
 }
 
 }  // namespace antichain

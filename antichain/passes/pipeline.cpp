@@ -37,7 +37,8 @@ constexpr Pass kPasses[] = {
     {"delay-broadcasts", "compute before values are repeated", 1, plain<delay_broadcasts>},
     {"reassociate", "add and multiply in a cheaper order (floats: with fast-math)", 1,
      reassociate_as_allowed},
-    {"fuse-elementwise", "compute element-wise ops together", 2, plain<fuse_elementwise>},
+    {"fuse-elementwise", "compute element-wise ops and reductions of rows together", 2,
+     plain<fuse_elementwise>},
 };
 
 }  // namespace
