@@ -3,7 +3,8 @@
 // for the block, in a near cache.
 //
 // Where rows are few and so long that Reduction folds them in chunks, they are cut in the same way:
-// the blocks of a section are chunks then, computed at once, and sections wait for each other.
+// the blocks of a section are chunks then, computed at once, and sections wait for each other. What
+// later sections read has memory of the whole domain then, which belongs to the kernel.
 // Reductions are folded by the loops and in the order of the reduction by itself: to the same bits.
 #pragma once
 
