@@ -29,6 +29,7 @@ void FrameBinder::bind() {
     lay_out_step(step);
   }
   choose_targets();
+  find_parallel_steps();
   find_last_uses();
   reuse_inputs();
   place();

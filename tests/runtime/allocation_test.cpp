@@ -53,6 +53,13 @@ class CountedBackend final : public Backend {
   Tensor to_device(const Tensor& tensor) const override { return tensor; }
   Tensor to_host(const Tensor& tensor) const override { return tensor; }
   void copy(const Tensor& to, const Tensor& from) const override { inner_->copy(to, from); }
+  int lanes() const override { return inner_->lanes(); }
+  StepTime step_time(Op op, const DimEnv& sizes) const override {
+    return inner_->step_time(op, sizes);
+  }
+  void run_lanes(int count, FunctionRef<void(int lane)> run) const override {
+    inner_->run_lanes(count, run);
+  }
 
  private:
   std::unique_ptr<Backend> inner_ = make_cpu_backend();
@@ -104,6 +111,21 @@ TEST(Allocation, ATrainingStepAllocatesNothing) {
          .step = {.clip_norm = 1, .accumulate = 2, .loss_scaling = {.scale = 8, .grow_after = 2}}});
   };
   EXPECT_EQ(allocations_of_training(with_all_options), 0);
+}
+
+TEST(Allocation, BranchesAllocateNothing) {
+  if (!has_blas()) {
+    GTEST_SKIP() << "this build multiplies matrices by reference";
+  }
+  Session session(std::make_unique<CountedBackend>());
+  Graph graph = session.graph();
+  const Var x = graph.input("x", f32, {32, 64});
+  const std::vector<std::int64_t> widths(6, 64);
+  const Var loss =
+      mean(square(nn::mlp(x, widths, {.name = "a"}) - nn::mlp(x, widths, {.name = "b"})));
+  const Executable step = session.compile({loss}, {.updates = optim::adam(loss, {.lr = 0.1})});
+  const Feeds feeds = {{"x", Tensor::full(f32, {32, 64}, 0.5)}};
+  EXPECT_EQ(allocations_of_a_step(step, feeds), 0);
 }
 
 TEST(Allocation, AChainAllocatesNothingWhateverItsLength) {

@@ -10,12 +10,14 @@
 #include "antichain/backends/cpu/movement_kernels.h"
 #include "antichain/backends/cpu/norm_gradient_kernels.h"
 #include "antichain/backends/cpu/onednn_kernels.h"
+#include "antichain/backends/cpu/parallel.h"
 #include "antichain/backends/cpu/pooling_kernels.h"
 #include "antichain/backends/cpu/random_kernels.h"
 #include "antichain/backends/cpu/reduce_kernels.h"
 #include "antichain/backends/cpu/rowwise_kernels.h"
 #include "antichain/backends/cpu/sparse_kernels.h"
 #include "antichain/backends/cpu/state_kernels.h"
+#include "antichain/backends/cpu/step_time.h"
 #include "antichain/backends/cpu/update_kernels.h"
 #include "antichain/ops/fused.h"
 
@@ -57,6 +59,13 @@ class CpuBackend final : public Backend {
     return tensor;
   }
   void copy(const Tensor& to, const Tensor& from) const override { to.copy_from(from); }
+  int lanes() const override { return cpu::num_threads(); }
+  StepTime step_time(Op op, const DimEnv& sizes) const override {
+    return cpu::step_time(op, sizes, lanes());
+  }
+  void run_lanes(int count, FunctionRef<void(int lane)> run) const override {
+    cpu::parallel_tasks(count, [&run](std::int64_t lane) { run(static_cast<int>(lane)); });
+  }
   std::string generated_code(Op op) const override {
     return jit_ && &op.def() == &fused_def() ? cpu::compiled_code(op, *jit_) : std::string();
   }
