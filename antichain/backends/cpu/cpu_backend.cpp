@@ -23,6 +23,16 @@ namespace antichain {
 
 namespace {
 
+// Of each kind, in the order in which they are tried.
+std::vector<cpu::ProductKernel> products() {
+  std::vector<cpu::ProductKernel> products;
+  cpu::add_onednn_matmul(products);
+  cpu::add_blas_matmul(products);
+  cpu::add_onednn_convolution(products);
+  cpu::add_blas_convolution(products);
+  return products;
+}
+
 class CpuBackend final : public Backend {
  public:
   CpuBackend() {
@@ -34,10 +44,7 @@ class CpuBackend final : public Backend {
     cpu::register_reductions(kernels_);
     cpu::register_state_updates(kernels_);
     cpu::register_optimiser_steps(kernels_);
-    cpu::register_onednn_matmul(kernels_);
-    cpu::register_blas_matmul(kernels_);
-    cpu::register_onednn_convolution(kernels_);
-    cpu::register_blas_convolution(kernels_);
+    cpu::register_products(kernels_, products());
     cpu::register_rowwise(kernels_);
     cpu::register_norm_gradients(kernels_);
     cpu::register_along_axis(kernels_);
