@@ -4,6 +4,7 @@
 #include "antichain/backends/cpu/blas_convolution.h"
 #include "antichain/backends/cpu/blas_matmul.h"
 #include "antichain/backends/cpu/elementwise.h"
+#include "antichain/backends/cpu/fused_product.h"
 #include "antichain/backends/cpu/fused_steps.h"
 #include "antichain/backends/cpu/gather_kernels.h"
 #include "antichain/backends/cpu/jit/jit_compiler.h"
@@ -18,6 +19,7 @@
 #include "antichain/backends/cpu/state_kernels.h"
 #include "antichain/backends/cpu/update_kernels.h"
 #include "antichain/ops/fused.h"
+#include "antichain/ops/fused_product.h"
 
 namespace antichain {
 
@@ -45,6 +47,7 @@ class CpuBackend final : public Backend {
     cpu::register_state_updates(kernels_);
     cpu::register_optimiser_steps(kernels_);
     cpu::register_products(kernels_, products());
+    cpu::register_fused_products(kernels_, products(), jit_);
     cpu::register_rowwise(kernels_);
     cpu::register_norm_gradients(kernels_);
     cpu::register_along_axis(kernels_);
@@ -65,7 +68,8 @@ class CpuBackend final : public Backend {
   }
   void copy(const Tensor& to, const Tensor& from) const override { to.copy_from(from); }
   std::string generated_code(Op op) const override {
-    return jit_ && &op.def() == &fused_def() ? cpu::compiled_code(op, *jit_) : std::string();
+    const bool is_fused = &op.def() == &fused_def() || &op.def() == &fused_product_def();
+    return jit_ && is_fused ? cpu::compiled_code(op, *jit_) : std::string();
   }
 
  private:
