@@ -1,6 +1,7 @@
 #include "antichain/ops/fused_product.h"
 
 #include <algorithm>
+#include <array>
 
 #include "antichain/graph/clone.h"
 #include "antichain/graph/infer_context.h"
@@ -73,14 +74,10 @@ std::vector<Sample> fused_product_samples() {
 
 }  // namespace
 
-const std::vector<const OpDef*>& fusible_products() {
-  static const std::vector<const OpDef*> all = {&matmul_def(), &conv_def(),
-                                                &conv_input_gradient_def(), &conv_transpose_def()};
-  return all;
-}
-
 bool is_fusible_product(const OpDef& def) {
-  return std::ranges::find(fusible_products(), &def) != fusible_products().end();
+  static const std::array<const OpDef*, 4> known = {
+      &matmul_def(), &conv_def(), &conv_input_gradient_def(), &conv_transpose_def()};
+  return std::ranges::find(known, &def) != known.end();
 }
 
 bool follows_product(Op op, const Dims& shape) {

@@ -10,8 +10,7 @@
 
 namespace antichain {
 
-/// Returns the products that element-wise ops may be computed with.
-const std::vector<const OpDef*>& fusible_products();
+/// Returns whether an op is a product that element-wise ops may be computed with.
 bool is_fusible_product(const OpDef& def);
 
 /// Returns whether an op may stand in a body beside a product of this shape: it is element-wise and

@@ -10,30 +10,19 @@ namespace antichain::cpu {
 
 namespace {
 
-using Products = std::shared_ptr<const std::vector<ProductKernel>>;  // of one kind
-
-// The kernel that a product would have if it stood alone; null if that is its reference.
-const ProductKernel* find_kernel(const std::vector<ProductKernel>& products, Op product) {
-  const auto found = std::ranges::find_if(
-      products, [&](const ProductKernel& kernel) { return kernel.supports(product).yes; });
-  return found == products.end() ? nullptr : &*found;
-}
-
-Support supports(SimdLevel level, Op op, const OpDef& kind,
-                 const std::vector<ProductKernel>& products, JitCompiler* jit) {
+Support supports(SimdLevel level, Op op, const ProductKernel& kernel, JitCompiler* jit) {
   Graph& graph = op.graph();
   const Op product = product_of(op);
-  if (&product.def() != &kind) {
+  if (&product.def() != kernel.def) {
     return Support::no("its product is " + product.def().name);
+  }
+  if (Support support = kernel.supports(product); !support.yes) {
+    return support;
   }
   for (OpId id : graph.region(op.regions()[0]).ops) {
     if (!graph.constraints(graph.op(id)).empty()) {
       return Support::no("sizes in the body must be checked");
     }
-  }
-  if (find_kernel(products, product) == nullptr) {
-    return Support::no("no library computes " + kind.name + " of " +
-                       std::string(name(product.input(0).dtype())));
   }
   return supports_steps(level, op, fused_steps(level, op), jit);
 }
@@ -106,38 +95,34 @@ bool may_overwrite_beside_blocks(Op op, int out, int in) {
          may_overwrite(op, out, in);
 }
 
-Kernel make_kernel(SimdLevel level, const OpDef& kind, const Products& products,
+Kernel make_kernel(SimdLevel level, const ProductKernel& product,
                    const std::shared_ptr<JitCompiler>& jit) {
-  const bool strided = std::ranges::all_of(*products, &ProductKernel::strided_inputs);
-  return {.name = std::string(name(level)) + " " + kind.name + " and elementwise",
-          .supports = [level, kind = &kind, products,
-                       jit](Op op) { return supports(level, op, *kind, *products, jit.get()); },
-          .plan = [level, products, jit](const KernelContext& context) -> KernelFunction {
-            FusedSteps steps = fused_steps(level, context.op);
-            if (jit) {
-              steps = with_compiled_runs(steps, context.inputs.size() + 1, *jit);
-            }
-            const ProductKernel* const kernel = find_kernel(*products, product_of(context.op));
-            const auto fused = std::make_shared<FusedProduct>(context, *kernel, std::move(steps));
-            return [fused](KernelContext& running) { fused->run(running); };
-          },
-          .strided_inputs = strided,
-          .in_place = true,
-          .may_overwrite = may_overwrite_beside_blocks};
+  return {
+      .name = product.name + " and " + std::string(name(level)) + " elementwise",
+      .supports = [level, product, jit](Op op) { return supports(level, op, product, jit.get()); },
+      .plan = [level, product, jit](const KernelContext& context) -> KernelFunction {
+        FusedSteps steps = fused_steps(level, context.op);
+        if (jit) {
+          steps = with_compiled_runs(steps, context.inputs.size() + 1, *jit);
+        }
+        const auto fused = std::make_shared<FusedProduct>(context, product, std::move(steps));
+        return [fused](KernelContext& running) { fused->run(running); };
+      },
+      .strided_inputs = product.strided_inputs,
+      .in_place = true,
+      .may_overwrite = may_overwrite_beside_blocks};
 }
 
 }  // namespace
 
 void register_fused_products(KernelTable& kernels, const std::vector<ProductKernel>& products,
                              const std::shared_ptr<JitCompiler>& jit) {
-  for (const OpDef* kind : fusible_products()) {
-    std::vector<ProductKernel> of_kind;
-    std::ranges::copy_if(products, std::back_inserter(of_kind),
-                         [&](const ProductKernel& product) { return product.def == kind; });
-    const auto shared = std::make_shared<const std::vector<ProductKernel>>(std::move(of_kind));
-    for_each_simd_level([&]<SimdLevel kLevel>(std::integral_constant<SimdLevel, kLevel>) {
-      kernels.add(fused_product_def(), make_kernel(kLevel, *kind, shared, jit));
-    });
+  for (const ProductKernel& product : products) {
+    if (is_fusible_product(*product.def)) {
+      for_each_simd_level([&]<SimdLevel kLevel>(std::integral_constant<SimdLevel, kLevel>) {
+        kernels.add(fused_product_def(), make_kernel(kLevel, product, jit));
+      });
+    }
   }
 }
 

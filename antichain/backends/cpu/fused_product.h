@@ -15,8 +15,8 @@ namespace antichain::cpu {
 
 class JitCompiler;  // antichain/backends/cpu/jit/jit_compiler.h
 
-/// Adds a kernel per kind of product and level. It uses the first of `products` that supports the
-/// product, as if the product stood alone, and refuses where there is none.
+/// Adds a kernel per kernel of a product and level, in the order in which those of products are
+/// tried: the one that computes the product is the one that would if it stood alone.
 void register_fused_products(KernelTable& kernels, const std::vector<ProductKernel>& products,
                              const std::shared_ptr<JitCompiler>& jit = nullptr);
 
