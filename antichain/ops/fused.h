@@ -15,10 +15,11 @@ bool is_elementwise(const OpDef& def);
 /// Builds `body` as one op. All its ops must be element-wise and have the shape of the results, or
 /// be plain numbers.
 Vars fused(Graph& graph, const std::function<Vars()>& body, Place place = Place::current());
-/// Adds the op for a body that was just finished.
-Op add_fused(Graph& graph, RegionId body, const Vars& captures, Place place);
-
 const OpDef& fused_def();
+
+/// Adds the op for a body that was just finished.
+Op add_fused(Graph& graph, RegionId body, const Vars& captures, Place place,
+             const OpDef& def = fused_def());
 
 std::vector<const OpDef*> fusion_family();
 

@@ -6,6 +6,7 @@
 
 #include "antichain/ops/control_flow.h"
 #include "antichain/ops/convolution.h"
+#include "antichain/ops/fused_product.h"
 #include "antichain/ops/matmul.h"
 
 namespace antichain {
@@ -51,6 +52,13 @@ double flops(Op op, std::span<const Shape> inputs, std::span<const Shape> output
   }
   if (def == &conv_input_gradient_def()) {
     return conv_flops(inputs[0], inputs[1]);
+  }
+  if (def == &fused_product_def()) {
+    std::vector<Shape> factors;
+    for (const std::size_t n : product_inputs(op)) {
+      factors.push_back(inputs[n]);
+    }
+    return flops(product_of(op), factors, outputs.first(1));
   }
   return def == &conv_weight_gradient_def() ? conv_flops(inputs[0], outputs[0]) : 0;
 }

@@ -9,7 +9,8 @@
 namespace antichain {
 
 /// Counts the floating-point operations of matrix products and convolutions: two for a
-/// multiplication with its addition. What other ops do is small beside these, and 0.
+/// multiplication with its addition, also where element-wise ops are computed with it. What other
+/// ops do is small beside these, and 0.
 double flops(Op op, std::span<const Shape> inputs, std::span<const Shape> outputs);
 
 /// Returns how often the regions of an op run: as long as a chain is, where that is known, or once.

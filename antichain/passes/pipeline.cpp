@@ -10,6 +10,7 @@
 #include "antichain/passes/delay_broadcasts.h"
 #include "antichain/passes/fold_constants.h"
 #include "antichain/passes/fuse_elementwise.h"
+#include "antichain/passes/fuse_products.h"
 #include "antichain/passes/reassociate.h"
 #include "antichain/passes/simplify.h"
 
@@ -38,6 +39,8 @@ constexpr Pass kPasses[] = {
     {"reassociate", "add and multiply in a cheaper order (floats: with fast-math)", 1,
      reassociate_as_allowed},
     {"fuse-elementwise", "compute element-wise ops together", 2, plain<fuse_elementwise>},
+    {"fuse-products", "compute what follows a product with it, block by block", 2,
+     plain<fuse_products>},
     {kParallelSteps, "run branches at the same time (not with a memory budget)", 2, nullptr},
 };
 

@@ -70,7 +70,7 @@ struct Clusters {
   Clusters(Graph& graph, const Backend& backend) {
     for (std::uint32_t id = 0; id < graph.num_ops(); ++id) {
       const Op op = graph.op(OpId{id});
-      if (op.def().name != "fused") {
+      if (op.def().name != "fused" && op.def().name != "fused_product") {
         continue;
       }
       const std::string& ops = op.attrs().get<std::string>("label");

@@ -1,6 +1,4 @@
 // Fusion of element-wise ops: what belongs together, and that no bit changes.
-#include <cmath>
-
 #include "antichain/autodiff/grad.h"
 #include "antichain/graph/traversal.h"
 #include "antichain/ops/control_flow.h"
@@ -89,14 +87,6 @@ void expect_same_bits(const Values& values, const std::function<std::vector<Var>
       }
     }
   }
-}
-
-Tensor wave(const Shape& shape, DType dtype = f32) {
-  Tensor result = Tensor::empty(f64, shape);
-  for (std::int64_t i = 0; i < result.numel(); ++i) {
-    result.data<double>()[i] = std::sin(0.37 * static_cast<double>(i) + 0.2);
-  }
-  return result.cast(dtype);
 }
 
 TEST(FusedKernel, BroadcastsOfAllKinds) {

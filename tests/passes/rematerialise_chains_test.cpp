@@ -7,6 +7,7 @@
 #include "antichain/backends/cpu/cpu_backend.h"
 #include "antichain/graph/verify.h"
 #include "antichain/ops/convolution.h"
+#include "antichain/ops/fused_product.h"
 #include "antichain/ops/replayed_chain.h"
 #include "antichain/ops/revolve.h"
 #include "antichain/passes/kept_states.h"
@@ -25,7 +26,10 @@ struct Ran {
 
 class Counter final : public RunObserver {
  public:
-  void ran(const OpEvent& event) override { ++counts[event.op.def().name]; }
+  void ran(const OpEvent& event) override {
+    const bool has_product = &event.op.def() == &fused_product_def();
+    ++counts[has_product ? product_of(event.op).def().name : event.op.def().name];
+  }
   std::map<std::string, std::int64_t> counts;
 };
 

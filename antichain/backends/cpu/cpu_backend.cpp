@@ -4,6 +4,7 @@
 #include "antichain/backends/cpu/blas_convolution.h"
 #include "antichain/backends/cpu/blas_matmul.h"
 #include "antichain/backends/cpu/elementwise.h"
+#include "antichain/backends/cpu/fused_product.h"
 #include "antichain/backends/cpu/fused_steps.h"
 #include "antichain/backends/cpu/gather_kernels.h"
 #include "antichain/backends/cpu/jit/jit_compiler.h"
@@ -20,10 +21,21 @@
 #include "antichain/backends/cpu/step_time.h"
 #include "antichain/backends/cpu/update_kernels.h"
 #include "antichain/ops/fused.h"
+#include "antichain/ops/fused_product.h"
 
 namespace antichain {
 
 namespace {
+
+// Of each kind, in the order in which they are tried.
+std::vector<cpu::ProductKernel> products() {
+  std::vector<cpu::ProductKernel> products;
+  cpu::add_onednn_matmul(products);
+  cpu::add_blas_matmul(products);
+  cpu::add_onednn_convolution(products);
+  cpu::add_blas_convolution(products);
+  return products;
+}
 
 class CpuBackend final : public Backend {
  public:
@@ -36,10 +48,8 @@ class CpuBackend final : public Backend {
     cpu::register_reductions(kernels_);
     cpu::register_state_updates(kernels_);
     cpu::register_optimiser_steps(kernels_);
-    cpu::register_onednn_matmul(kernels_);
-    cpu::register_blas_matmul(kernels_);
-    cpu::register_onednn_convolution(kernels_);
-    cpu::register_blas_convolution(kernels_);
+    cpu::register_products(kernels_, products());
+    cpu::register_fused_products(kernels_, products(), jit_);
     cpu::register_rowwise(kernels_);
     cpu::register_norm_gradients(kernels_);
     cpu::register_along_axis(kernels_);
@@ -67,7 +77,8 @@ class CpuBackend final : public Backend {
     cpu::parallel_tasks(count, [&run](std::int64_t lane) { run(static_cast<int>(lane)); });
   }
   std::string generated_code(Op op) const override {
-    return jit_ && &op.def() == &fused_def() ? cpu::compiled_code(op, *jit_) : std::string();
+    const bool is_fused = &op.def() == &fused_def() || &op.def() == &fused_product_def();
+    return jit_ && is_fused ? cpu::compiled_code(op, *jit_) : std::string();
   }
 
  private:

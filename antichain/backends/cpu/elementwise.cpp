@@ -49,55 +49,24 @@ FusedSteps steps_of_one(SimdLevel level, Op op) {
 
 using StepsOf = FusedSteps (*)(SimdLevel level, Op op);
 
-Support supports(SimdLevel level, Op op, StepsOf steps_of, JitCompiler* jit) {
-  if (Support support = cpu_supports(level); !support.yes) {
-    return support;
-  }
-  if (op.output().shape().size() > ElementwisePlan::kMaxAxes) {
-    return Support::no("more than " + std::to_string(ElementwisePlan::kMaxAxes) + " axes");
-  }
-  const FusedSteps found = steps_of(level, op);
-  if (found.support.yes && jit != nullptr) {
-    // While the rest of the graph is compiled; who plans waits for it.
-    start_compiling(found, static_cast<std::size_t>(op.num_inputs()), *jit);
-  }
-  return found.support;
-}
-
-// Whether nobody reads an input of a fused op after the output has been written to its memory.
-bool may_overwrite(Op fused, int out, int in) {
-  Graph& graph = fused.graph();
-  const RegionInfo& body = graph.region(fused.regions()[0]);
-  const VarId input = body.params[static_cast<std::size_t>(in)];
-  bool written = false;
-  for (OpId id : body.ops) {
-    const Op op = graph.op(id);
-    const std::vector<Var> operands = op.inputs();
-    if (written && std::ranges::any_of(operands, [&](Var x) { return x.id() == input; })) {
-      return false;
-    }
-    written = written || op.output().id() == body.results[static_cast<std::size_t>(out)];
-  }
-  return true;
-}
-
 Kernel make_kernel(SimdLevel level, const OpDef& def, const std::shared_ptr<JitCompiler>& jit) {
   const StepsOf steps_of = &def == &fused_def() ? fused_steps : steps_of_one;
-  return {.name = std::string(name(level)) + " elementwise",
-          .supports = [level, steps_of,
-                       jit](Op op) { return supports(level, op, steps_of, jit.get()); },
-          .plan = [level, steps_of, jit](const KernelContext& context) -> KernelFunction {
-            FusedSteps found = steps_of(level, context.op);
-            if (jit) {
-              found = with_compiled_runs(found, context.inputs.size(), *jit);
-            }
-            const auto planned = std::make_shared<const ElementwisePlan>(
-                context, std::move(found.steps), std::move(found.numbers));
-            return [planned](KernelContext& running) { planned->run(running); };
-          },
-          .strided_inputs = true,
-          .in_place = true,
-          .may_overwrite = &def == &fused_def() ? may_overwrite : nullptr};
+  return {
+      .name = std::string(name(level)) + " elementwise",
+      .supports = [level, steps_of, jit](
+                      Op op) { return supports_steps(level, op, steps_of(level, op), jit.get()); },
+      .plan = [level, steps_of, jit](const KernelContext& context) -> KernelFunction {
+        FusedSteps found = steps_of(level, context.op);
+        if (jit) {
+          found = with_compiled_runs(found, context.inputs.size(), *jit);
+        }
+        const auto planned = std::make_shared<const ElementwisePlan>(
+            context, std::move(found.steps), std::move(found.numbers));
+        return [planned](KernelContext& running) { planned->run(running); };
+      },
+      .strided_inputs = true,
+      .in_place = true,
+      .may_overwrite = &def == &fused_def() ? may_overwrite : nullptr};
 }
 
 }  // namespace

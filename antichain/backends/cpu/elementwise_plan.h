@@ -10,6 +10,7 @@
 
 #include "antichain/backends/cpu/jit/cluster_code.h"
 #include "antichain/backends/cpu/simd/loops.h"
+#include "antichain/backends/cpu/work_blocks.h"
 #include "antichain/graph/kernel_context.h"
 
 namespace antichain::cpu {
@@ -28,6 +29,12 @@ struct PieceStep {
   std::vector<double> constants = {};  // what the loop finds behind its operands
 };
 
+/// Says that a plan runs block by block.
+struct InBlocks {
+  int input = -1;          // comes with each block, packed; -1: none does
+  bool cuts_rows = false;  // some block is not one run of elements
+};
+
 /// Plans once for shapes and strides, then runs many times without allocating.
 class ElementwisePlan {
  public:
@@ -35,10 +42,19 @@ class ElementwisePlan {
 
   /// Plans for the inputs and outputs of the context. `numbers` are more inputs, of one element.
   ElementwisePlan(const KernelContext& context, std::vector<PieceStep> steps,
-                  std::vector<Tensor> numbers = {});
+                  std::vector<Tensor> numbers = {}, InBlocks blocks = {});
+
+  /// Addresses of first elements; only those that are used are set.
+  struct Operands {
+    std::array<const std::byte*, kMaxValues> in;
+    std::array<std::byte*, kMaxValues> out;
+  };
+  Operands operands(const KernelContext& context) const;
 
   /// Computes the outputs.
   void run(const KernelContext& context) const;
+  /// Computes a block of the outputs; `given` is the block of the input that comes with it.
+  void run_block(const Operands& operands, const Block& block, const std::byte* given) const;
 
  private:
   // How the loops get at an input.
@@ -46,6 +62,7 @@ class ElementwisePlan {
     direct,   // in place: it is packed as the outputs are
     pattern,  // from a buffer, filled once: the same `period` elements over and over
     row,      // in place: it is packed along the last axis, and pieces end where rows end
+    block,    // in place: it comes with each block
     walk,     // from a buffer, filled for every piece
     unused,   // nobody reads it: a number that became part of compiled code
   };
@@ -61,10 +78,6 @@ class ElementwisePlan {
     int output = -1;
     std::size_t buffer = 0;  // where there is no output
   };
-  struct Operands {  // addresses of first elements
-    std::array<const std::byte*, kMaxValues> in;
-    std::array<std::byte*, kMaxValues> out;
-  };
 
   const Tensor& input_tensor(const KernelContext& context, std::size_t n) const;
   void merge_axes(const KernelContext& context);
@@ -78,9 +91,9 @@ class ElementwisePlan {
               std::byte* buffer) const;
   void fill(const Input& input, const std::byte* from, std::int64_t first, std::int64_t size,
             std::byte* buffer) const;
-  void fill_pattern(const Input& input, const std::byte* from, std::int64_t size,
-                    std::byte* buffer) const;
-  void run_range(const Operands& operands, std::int64_t first, std::int64_t last) const;
+  void fill_pattern(const Input& input, const std::byte* from, std::int64_t first,
+                    std::int64_t size, std::byte* buffer) const;
+  void run_part(const Operands& operands, const Block& part, const std::byte* given) const;
   void run_steps(const std::byte** values, const Operands& operands, std::byte* scratch,
                  std::int64_t first, std::int64_t size) const;
 
@@ -91,6 +104,7 @@ class ElementwisePlan {
   std::array<std::int64_t, kMaxAxes> sizes_{};
   std::size_t num_axes_ = 1;
   std::int64_t count_;
+  InBlocks blocks_;
   std::int64_t most_ = 0;   // elements that buffers have room for
   std::int64_t piece_ = 0;  // most elements per call of a loop
   std::int64_t grain_ = 0;  // elements per range
