@@ -89,9 +89,10 @@ void for_each_work(Op op, const DimEnv& sizes, FunctionRef<void(const OpWork&)> 
     for (Var output : next.outputs()) {
       add(output, outputs);
     }
-    work.flops = flops(next, inputs, outputs);
     if (next.def().view || next.def().forwards || !next.regions().empty()) {
-      work.bytes = work.elements = 0;
+      work.bytes = work.elements = 0;  // what bodies do is counted with the ops in them
+    } else {
+      work.flops = flops(next, inputs, outputs);
     }
     visit(work);
     for (RegionId region : next.regions()) {
