@@ -152,6 +152,8 @@ TEST(FusedProductBits, BatchesBroadcastsAndViews) {
   };
   expect_same_bits(1, {wave({6, 9, 40}), wave({40, 70}), wave({9, 70}), wave({6, 1, 70})}, product,
                    "shared right matrix");
+  expect_same_bits(1, {wave({200, 3, 40}), wave({40, 65}), wave({3, 65}), wave({65})}, product,
+                   "blocks that begin within what repeats itself");
   expect_same_bits(1, {wave({2, 3, 65, 70}), wave({3, 70, 91}), wave({65, 1}), wave({3, 1, 91})},
                    product, "batch of products");
   expect_same_bits(1, {wave({8, 4, 64, 32}), wave({8, 4, 32, 64}), wave({64}), wave({8, 1, 1, 64})},
