@@ -7,11 +7,22 @@
 #include "antichain/graph/traversal.h"
 #include "antichain/ops/fused.h"
 #include "antichain/ops/fused_product.h"
+#include "antichain/ops/matmul.h"
 #include "antichain/passes/body_copy.h"
 
 namespace antichain {
 
 namespace {
+
+constexpr std::int64_t kShortAxis = 32;  // elements: below, writing a product is most of its work
+
+bool is_short_product(Op op) {
+  if (&op.def() != &matmul_def()) {
+    return false;
+  }
+  const Dim inner = op.input(0).dim(op.attrs().get<bool>("transpose_a") ? -2 : -1);
+  return inner.is_constant() && inner.constant() < kShortAxis;
+}
 
 bool is_free(Op op) { return op.control_edges().empty() && op.graph().constraints(op).empty(); }
 
@@ -54,8 +65,10 @@ class ProductPairs {
       if (!is_free(op) || waited_for.contains(op.id())) {
         continue;
       }
-      if (is_fusible_product(op.def()) && !read_elsewhere.contains(op.output().id())) {
-        products.insert(op.id());
+      if (is_fusible_product(op.def())) {
+        if (!read_elsewhere.contains(op.output().id()) && !is_short_product(op)) {
+          products.insert(op.id());
+        }
       } else if (const Op product = last_product(op, products); product.valid()) {
         product_of_.emplace(op.id(), product);
         joined_.insert(product.id());

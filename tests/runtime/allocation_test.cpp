@@ -90,11 +90,11 @@ using Optimiser = std::function<std::vector<Var>(Var loss)>;
 long allocations_of_training(const Optimiser& optimiser) {
   Session session(std::make_unique<CountedBackend>());
   Graph graph = session.graph();
-  const Var x = graph.input("x", f32, {"batch", 12});
+  const Var x = graph.input("x", f32, {"batch", 40});
   const Var label = graph.input("label", i64, {"batch"});
   const Var loss = mean(cross_entropy(nn::mlp(x, {16, 16, 5}), label));
   const Executable step = session.compile({loss}, {.updates = optimiser(loss)});
-  const Feeds feeds = {{"x", Tensor::full(f32, {8, 12}, 0.5)}, {"label", Tensor::zeros(i64, {8})}};
+  const Feeds feeds = {{"x", Tensor::full(f32, {8, 40}, 0.5)}, {"label", Tensor::zeros(i64, {8})}};
   return allocations_of_a_step(step, feeds);
 }
 
@@ -134,12 +134,12 @@ TEST(Allocation, AChainAllocatesNothingWhateverItsLength) {
   }
   Session session(std::make_unique<CountedBackend>());
   Graph graph = session.graph();
-  const Var h = graph.input("h", f32, {4, 8}), xs = graph.input("xs", f32, {"t", 4, 8});
-  const Var w = parameter("w", full(graph, f32, {8, 8}, 0.1));
+  const Var h = graph.input("h", f32, {4, 40}), xs = graph.input("xs", f32, {"t", 4, 40});
+  const Var w = parameter("w", full(graph, f32, {40, 40}, 0.1));
   const Var y = sum(chain(h, xs, [&](Var s, Var x) { return tanh(matmul(s, w) + x); }).last);
   const Executable forward = session.compile({y}), both = session.compile({y, grad(y, w)});
-  const Feeds feeds = {{"h", Tensor::full(f32, {4, 8}, 0.1)},
-                       {"xs", Tensor::full(f32, {50, 4, 8}, 0.1)}};
+  const Feeds feeds = {{"h", Tensor::full(f32, {4, 40}, 0.1)},
+                       {"xs", Tensor::full(f32, {50, 4, 40}, 0.1)}};
   EXPECT_EQ(allocations_of_a_step(forward, feeds), 0);
   EXPECT_EQ(allocations_of_a_step(both, feeds), 0);
 }

@@ -213,11 +213,11 @@ void ElementwisePlan::place_buffers() {
 
 std::int64_t ElementwisePlan::offset(const Input& input, std::int64_t position) const {
   std::int64_t bytes = 0;
-  for (std::size_t axis = num_axes_; axis-- > 0;) {
+  for (std::size_t axis = num_axes_ - 1; axis > 0; --axis) {
     bytes += position % sizes_[axis] * input.strides[axis];
     position /= sizes_[axis];
   }
-  return bytes;
+  return bytes + position * input.strides[0];
 }
 
 // Copies elements [first, first + size) of the broadcast input.
