@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 #include <queue>
+#include <unordered_set>
 
 #include "antichain/ops/fused.h"
 
@@ -76,11 +77,17 @@ void ElementwiseGroups::for_each_op_before(Index n, F f) const {
 }
 
 void ElementwiseGroups::find_ranks() {
+  std::unordered_set<OpId> waited_for;  // an edge cannot lead into the body of another op
+  for (Op op : ops_) {
+    for (const ControlEdge& edge : op.control_edges()) {
+      waited_for.insert(edge.before);
+    }
+  }
   std::unordered_map<Dims, Index, HashShape> shapes;
   shape_.assign(ops_.size(), kNone);
   rank_.assign(ops_.size(), 0);
   for (Index n = 0; n < ops_.size(); ++n) {
-    if (may_fuse(ops_[n])) {
+    if (may_fuse(ops_[n]) && !waited_for.contains(ops_[n].id())) {
       const auto number = static_cast<Index>(shapes.size());
       shape_[n] = shapes.try_emplace(ops_[n].output().shape(), number).first->second;
     }

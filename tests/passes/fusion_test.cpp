@@ -147,5 +147,15 @@ TEST(FusedKernel, ATrainingStepAndItsGradients) {
   });
 }
 
+TEST(Fusion, OpsThatOthersWaitForStayAlone) {
+  Session session;
+  Graph graph = session.graph();
+  const Var x = graph.input("x", f32, {8});
+  const Var y = exp(x * 2.0), z = tanh(x + 1.0) * 3.0;
+  graph.add_control_edge(y.producer(), z.producer());
+  const Executable run = session.compile({y, z});
+  EXPECT_NO_THROW(run({{"x", Tensor::full(f32, {8}, 0.5)}}));
+}
+
 }  // namespace
 }  // namespace antichain
