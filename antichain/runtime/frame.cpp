@@ -14,7 +14,8 @@ bool lies_on(const Tensor& tensor, const Backend& backend) {
 
 }  // namespace
 
-Frame::Frame(const Program& program, RunState& state) : program_(program), state_(state) {
+Frame::Frame(const Program& program, RunState& state, Role role)
+    : program_(program), state_(state), role_(role) {
   FrameBinder(*this).bind();
 }
 

@@ -21,9 +21,11 @@ namespace antichain {
 
 class Frame {
  public:
+  /// Whether a program is that of an executable or the body of one of its ops.
+  enum class Role : std::uint8_t { whole, body };
   /// Makes the program ready for the sizes in state.env; throws ShapeError where those do not fit.
   /// Program and state must outlive the frame.
-  Frame(const Program& program, RunState& state);
+  Frame(const Program& program, RunState& state, Role role = Role::whole);
   Frame(const Frame&) = delete;
   Frame& operator=(const Frame&) = delete;
   ~Frame();
@@ -97,6 +99,7 @@ class Frame {
 
   const Program& program_;
   RunState& state_;
+  Role role_;
   std::vector<Tensor> values_;  // by slot
   std::vector<Place> places_;
   std::vector<std::unique_ptr<BoundStep>> steps_;

@@ -68,7 +68,7 @@ void FrameBinder::lay_out_step(const Program::Step& step) {
   bound->step = &step;
   connect(*bound);
   for (const Program& region : step.runner.regions()) {
-    bound->regions.push_back(std::make_unique<Frame>(region, state_));
+    bound->regions.push_back(std::make_unique<Frame>(region, state_, Frame::Role::body));
   }
   if (is_late(step)) {
     bound->kind = BoundStep::Kind::late;

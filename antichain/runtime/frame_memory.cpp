@@ -126,8 +126,9 @@ void FrameBinder::reuse_inputs() {
     std::vector<Slot> taken;
     for (std::size_t out = 0; out < outputs.size(); ++out) {
       const Frame::Place& place = frame_.places_[outputs[out]];
-      if ((place.home != Home::planned && place.home != Home::target) ||
-          place.root != outputs[out]) {
+      // Of a whole program, what a result is computed from stays for those who watch.
+      const bool lodges = place.home == Home::target && frame_.role_ == Frame::Role::body;
+      if ((place.home != Home::planned && !lodges) || place.root != outputs[out]) {
         continue;
       }
       for (std::size_t in = 0; in < inputs.size(); ++in) {
@@ -136,7 +137,7 @@ void FrameBinder::reuse_inputs() {
             std::ranges::find(taken, storage) != taken.end()) {
           continue;
         }
-        if (place.home == Home::target) {
+        if (lodges) {
           const auto target =
               std::ranges::find(frame_.targets_, outputs[out], &Frame::Target::slot);
           lodgings[storage] = static_cast<std::size_t>(target - frame_.targets_.begin());

@@ -20,7 +20,6 @@
 #include <atomic>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <semaphore>
 #include <thread>
 #include <type_traits>
@@ -150,18 +149,22 @@ std::string generate(const std::string& code, const Machine& machine, llvm::Code
   return {bytes.begin(), bytes.end()};
 }
 
+struct Target {
+  Machine machine;
+  std::unique_ptr<llvm::orc::LLJIT> jit = checked(llvm::orc::LLJITBuilder().create(), "LLVM");
+};
+
 }  // namespace
 
 struct JitCompiler::Impl {
   explicit Impl(const std::filesystem::path& cache_folder) : cache(cache_folder) {}
 
   // Made for the first code: who compiles none need not wait for LLVM.
-  struct Target {
-    Machine machine;
-    std::unique_ptr<llvm::orc::LLJIT> jit = checked(llvm::orc::LLJITBuilder().create(), "LLVM");
-  };
   Target& target() {
-    std::call_once(target_once, [this] { made_target.emplace(); });
+    const std::lock_guard lock(target_mutex);
+    if (!made_target) {
+      made_target = std::make_unique<Target>();
+    }
     return *made_target;
   }
 
@@ -200,8 +203,8 @@ struct JitCompiler::Impl {
   }
 
   CodeCache cache;
-  std::once_flag target_once;
-  std::optional<Target> made_target;
+  std::mutex target_mutex;
+  std::unique_ptr<Target> made_target;
   std::counting_semaphore<> turns{std::max(1U, std::thread::hardware_concurrency())};
   std::mutex mutex;  // of `known`
   std::unordered_map<std::string, std::shared_future<ClusterLoop>> known;
