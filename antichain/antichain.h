@@ -111,6 +111,7 @@
 
 // Operators, engines, observers and backends of one's own.
 #include "antichain/autodiff/engine.h"
+#include "antichain/base/function_ref.h"
 #include "antichain/base/support.h"
 #include "antichain/graph/attrs.h"
 #include "antichain/graph/derivative_context.h"

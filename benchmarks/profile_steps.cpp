@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
     if (step_case.name.find(wanted) == std::string::npos) {
       continue;
     }
-    const bench::TrainingStep step = step_case.make();
+    const bench::TrainingStep step = step_case.make({});
     step.executable(step.feeds);
     std::string table;
     double best = std::numeric_limits<double>::infinity();

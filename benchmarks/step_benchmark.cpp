@@ -8,7 +8,7 @@ namespace antichain::bench {
 namespace {
 
 void run_step(benchmark::State& state, const StepCase& step_case) {
-  const TrainingStep step = step_case.make();
+  const TrainingStep step = step_case.make({});
   Results results;
   step.executable.run_into(results, step.feeds);
   for (auto iteration : state) {

@@ -20,10 +20,12 @@ struct TrainingStep {
 
 struct StepCase {
   std::string name;
-  std::function<TrainingStep()> make;
+  std::function<TrainingStep(const OptimiserOptions&)> make;
 };
 
 /// Returns all of them.
 std::vector<StepCase> training_steps();
+/// Returns steps of models with branches that do not need each other; no peer times these.
+std::vector<StepCase> branching_steps();
 
 }  // namespace antichain::bench

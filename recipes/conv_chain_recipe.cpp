@@ -30,8 +30,9 @@ std::vector<RecipeOption> conv_chain_options() {
       {.epochs = "3", .batch = "32", .lr = "0.02"});
 }
 
-// Each is a small step, relu of a convolution, added to what was there: so any number of them can
-// be trained.
+// Each is a small step, a convolution added to what was there: so any number of them can be
+// trained. Together they are one filter; what it answers is rectified behind the chain, since a
+// step that is not linear would have to keep one activation more on its way back.
 Var convolutions(const ModelContext& context, Var x) {
   const std::int64_t depth = context.settings.integer("depth");
   const std::int64_t channels = context.settings.integer("channels");
@@ -44,7 +45,7 @@ Var convolutions(const ModelContext& context, Var x) {
   const auto body = [&](Var, const Vars& state, const Vars& slice) -> StepResult {
     const Var w = step * (own ? slice[0] : weight);
     const Ints same = {kWindow / 2, kWindow / 2};
-    return {{state[0] + relu(conv(state[0], w, {.padding = same}))}};
+    return {{state[0] + conv(state[0], w, {.padding = same})}};
   };
   return chain({x}, own ? Vars{weight} : Vars{}, body, {.engine = context.engine, .length = depth})
       .last[0];
@@ -55,7 +56,7 @@ Objective build(const ModelContext& context, std::int64_t classes) {
   const std::int64_t size = context.settings.integer("size");
   const Var x = context.input("x", {"batch", channels, size, size});
   const Var y = context.graph.input("y", i64, {"batch"});
-  const Var seen = mean(convolutions(context, x), {2, 3});
+  const Var seen = mean(relu(convolutions(context, x)), {2, 3});
   const Var logits = nn::linear(seen, classes, {.name = "closing"});
   return {.losses = nn::cross_entropy(logits, y), .hits = nn::is_correct(logits, y)};
 }

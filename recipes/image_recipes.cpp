@@ -91,23 +91,30 @@ data::Augment augmentation(const RecipeSettings& settings, bool flips) {
   };
 }
 
-Recipe cnn_recipe(const std::string& name, const std::string& what, Load load, bool flips,
-                  const std::string& channels, const TrainingDefaults& defaults) {
-  return {.name = name,
-          .summary = "a small convolutional network on " + what,
-          .options = with_training_options(
-              {{"channels", kInteger, channels,
-                "of the first two convolutions; the other two have twice "
-                "as many",
-                1, 1024},
-               {"shift", kInteger, "2", "pixels by which training images move at random", 0, 14},
-               dropout_option("0.3")},
-              defaults),
-          .prepare = [load, flips](const RecipeContext& context) {
-            return Task{.data = load(context.data_folder, {}),
-                        .model = build_cnn,
-                        .augment = augmentation(context.settings, flips)};
-          }};
+// What the recipes of convolutional networks differ in, beside how they are trained.
+struct CnnDefaults {
+  bool flips;
+  std::string channels, shift;
+};
+
+Recipe cnn_recipe(const std::string& name, const std::string& what, Load load,
+                  const CnnDefaults& model, const TrainingDefaults& defaults) {
+  return {
+      .name = name,
+      .summary = "a small convolutional network on " + what,
+      .options = with_training_options({{"channels", kInteger, model.channels,
+                                         "of the first two convolutions; the other two have twice "
+                                         "as many",
+                                         1, 1024},
+                                        {"shift", kInteger, model.shift,
+                                         "pixels by which training images move at random", 0, 14},
+                                        dropout_option("0.3")},
+                                       defaults),
+      .prepare = [load, flips = model.flips](const RecipeContext& context) {
+        return Task{.data = load(context.data_folder, {}),
+                    .model = build_cnn,
+                    .augment = augmentation(context.settings, flips)};
+      }};
 }
 
 }  // namespace
@@ -123,7 +130,8 @@ Recipe fashion_mlp_recipe() {
 }
 
 Recipe mnist_cnn_recipe() {
-  return cnn_recipe("mnist-cnn", "handwritten digits", data::mnist, false, "16",
+  return cnn_recipe("mnist-cnn", "handwritten digits", data::mnist,
+                    {.flips = false, .channels = "16", .shift = "2"},
                     {.epochs = "12",
                      .optimiser = "adamw",
                      .lr = "0.002",
@@ -133,10 +141,11 @@ Recipe mnist_cnn_recipe() {
 }
 
 Recipe fashion_cnn_recipe() {
-  return cnn_recipe("fashion-cnn", "pictures of clothes", data::fashion_mnist, true, "32",
-                    {.epochs = "12",
+  return cnn_recipe("fashion-cnn", "pictures of clothes", data::fashion_mnist,
+                    {.flips = true, .channels = "32", .shift = "1"},
+                    {.epochs = "8",
                      .optimiser = "adamw",
-                     .lr = "0.002",
+                     .lr = "0.004",
                      .schedule = "cosine",
                      .warm_up = "0.5",
                      .weight_decay = "0.05"});

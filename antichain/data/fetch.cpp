@@ -36,6 +36,11 @@ const KnownSet& find_set(std::string_view name) {
   return *nearest;
 }
 
+std::string how_to_get(const KnownSet& set) {
+  return set.files.empty() ? "get it from " + set.by_hand
+                           : "get it by `antichain data fetch " + set.name + "`";
+}
+
 std::optional<std::filesystem::path> locate(const KnownSet& set,
                                             const std::filesystem::path& folder) {
   const auto found = SetFolder(folder, set.name, set.system).look_for(set.markers);

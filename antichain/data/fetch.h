@@ -32,6 +32,8 @@ struct KnownSet {
 const std::vector<KnownSet>& known_sets();
 /// Returns the set called `name`; throws InvalidArgument with the nearest name otherwise.
 const KnownSet& find_set(std::string_view name);
+/// Says how to get a set: "get it by `antichain data fetch mnist`", "get it from ...".
+std::string how_to_get(const KnownSet& set);
 /// Returns the folder in which a set is, or nothing when it is not here.
 std::optional<std::filesystem::path> locate(const KnownSet& set,
                                             const std::filesystem::path& folder = {});

@@ -1,10 +1,12 @@
 #include "antichain/data/folder.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
 
 #include "antichain/base/error.h"
+#include "antichain/data/fetch.h"
 
 namespace antichain::data {
 
@@ -68,10 +70,12 @@ std::filesystem::path SetFolder::find(const std::vector<std::string>& names) con
   for (const std::filesystem::path& folder : folders_) {
     looked_in += (looked_in.empty() ? "" : " or ") + folder.string();
   }
+  const auto set = std::ranges::find(known_sets(), set_, &KnownSet::name);
+  const std::string how = set != known_sets().end() ? how_to_get(*set) + ", or " : "";
   fail<DataError>(
-      "{}: there is no {} (nor with .gz or .xz) in {}; get it by `antichain data fetch {}`, or say "
-      "by --data or ANTICHAIN_DATA in which folder the folder {} is",
-      set_, looked_for, looked_in, set_, set_);
+      "{}: there is no {} (nor with .gz or .xz) in {}; {}say by --data or ANTICHAIN_DATA in which "
+      "folder the folder {} is",
+      set_, looked_for, looked_in, how, set_);
 }
 
 }  // namespace antichain::data

@@ -19,8 +19,11 @@ Tensor& StateStore::find(std::string_view name) {
 }
 
 Tensor& StateStore::spare_for(std::string_view name, const Tensor& value) {
-  const auto kept = spares_.find(name);
-  Tensor& spare = kept != spares_.end() ? kept->second : spares_[std::string(name)];
+  Tensor& spare = [&]() -> Tensor& {
+    const std::lock_guard<std::mutex> lock(spares_mutex_);
+    const auto kept = spares_.find(name);
+    return kept != spares_.end() ? kept->second : spares_[std::string(name)];
+  }();
   const bool usable = spare.defined() && sole_owner(spare.buffer()) &&
                       spare.dtype() == value.dtype() && spare.shape() == value.shape();
   if (!usable) {

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,7 +22,7 @@ class StateStore {
   void set(std::string_view name, const Tensor& value);
   /// Replaces a value by a new one of the same kind, which `compute(old, next)` writes element by
   /// element: in place when nobody else holds the value, otherwise into memory that is kept for
-  /// this. Returns the new value.
+  /// this. Returns the new value. Different values may be updated at the same time.
   template <class F>
   const Tensor& update(std::string_view name, F&& compute) {
     Tensor& value = find(name);
@@ -42,6 +43,7 @@ class StateStore {
 
   std::map<std::string, Tensor, std::less<>> values_;
   std::map<std::string, Tensor, std::less<>> spares_;  // what earlier updates have replaced
+  std::mutex spares_mutex_;                            // a map grows
 };
 
 }  // namespace antichain

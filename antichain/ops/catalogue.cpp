@@ -9,6 +9,7 @@
 #include "antichain/ops/debug_ops.h"
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/fused.h"
+#include "antichain/ops/fused_product.h"
 #include "antichain/ops/gradient_ops.h"
 #include "antichain/ops/indexing.h"
 #include "antichain/ops/matmul.h"
@@ -52,6 +53,7 @@ const std::vector<OpFamily>& op_families() {
       {"Flow of gradients", gradient_family()},
       {"Control flow", control_flow_family()},
       {"Fusion", fusion_family()},
+      {"Fusion with products", product_fusion_family()},
   };
   return families;
 }

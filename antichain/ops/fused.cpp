@@ -174,14 +174,14 @@ Vars fused(Graph& graph, const std::function<Vars()>& body, Place place) {
   return add_fused(graph, region, scope.captures(), place).outputs();
 }
 
-Op add_fused(Graph& graph, RegionId body, const Vars& captures, Place place) {
+Op add_fused(Graph& graph, RegionId body, const Vars& captures, Place place, const OpDef& def) {
   std::string label;
   for (OpId id : graph.region(body).ops) {
     if (const Op op = graph.op(id); !is_number(op)) {
       label += (label.empty() ? "" : ", ") + op.def().name;
     }
   }
-  return graph.add(fused_def(), captures, {{"label", label}}, {body}, place);
+  return graph.add(def, captures, {{"label", label}}, {body}, place);
 }
 
 std::vector<const OpDef*> fusion_family() { return {&fused_def()}; }

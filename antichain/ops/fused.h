@@ -31,10 +31,11 @@ FusedShape fused_shape(Graph& graph, RegionId body);
 
 /// Builds `body` as one op.
 Vars fused(Graph& graph, const std::function<Vars()>& body, Place place = Place::current());
-/// Adds the op for a body that was just finished.
-Op add_fused(Graph& graph, RegionId body, const Vars& captures, Place place);
-
 const OpDef& fused_def();
+
+/// Adds the op for a body that was just finished.
+Op add_fused(Graph& graph, RegionId body, const Vars& captures, Place place,
+             const OpDef& def = fused_def());
 
 std::vector<const OpDef*> fusion_family();
 

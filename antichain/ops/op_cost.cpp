@@ -1,10 +1,12 @@
 #include "antichain/ops/op_cost.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "antichain/ops/control_flow.h"
 #include "antichain/ops/convolution.h"
+#include "antichain/ops/fused_product.h"
 #include "antichain/ops/matmul.h"
 
 namespace antichain {
@@ -51,21 +53,35 @@ double flops(Op op, std::span<const Shape> inputs, std::span<const Shape> output
   if (def == &conv_input_gradient_def()) {
     return conv_flops(inputs[0], inputs[1]);
   }
+  if (def == &fused_product_def()) {
+    std::vector<Shape> factors;
+    for (const std::size_t n : product_inputs(op)) {
+      factors.push_back(inputs[n]);
+    }
+    return flops(product_of(op), factors, outputs.first(1));
+  }
   return def == &conv_weight_gradient_def() ? conv_flops(inputs[0], outputs[0]) : 0;
 }
 
-double estimated_seconds(Op op, const DimEnv& sizes) {
-  double total = 0;
+double runs_of_bodies(Op op, const DimEnv& sizes) {
+  const AttrValue* length = op.attrs().find("length");
+  const Dim* steps = length != nullptr ? std::get_if<Dim>(length) : nullptr;
+  return steps != nullptr && steps->is_bound(sizes) ? static_cast<double>(steps->evaluate(sizes))
+                                                    : 1;
+}
+
+void for_each_work(Op op, const DimEnv& sizes, FunctionRef<void(const OpWork&)> visit) {
   // An op with the number of times that it runs.
   std::vector<std::pair<Op, double>> pending = {{op, 1}};
   while (!pending.empty()) {
     const auto [next, times] = pending.back();
     pending.pop_back();
+    OpWork work{.op = next, .times = times};
     std::vector<Shape> inputs, outputs;
-    double bytes = 0;
     const auto add = [&](Var value, std::vector<Shape>& shapes) {
       shapes.push_back(shape_of(value, sizes));
-      bytes += elements(shapes.back()) * static_cast<double>(size_of(value.dtype()));
+      work.bytes += elements(shapes.back()) * static_cast<double>(size_of(value.dtype()));
+      work.elements = std::max(work.elements, elements(shapes.back()));
     };
     for (Var input : next.inputs()) {
       add(input, inputs);
@@ -73,20 +89,26 @@ double estimated_seconds(Op op, const DimEnv& sizes) {
     for (Var output : next.outputs()) {
       add(output, outputs);
     }
-    const bool free = next.def().view || next.def().forwards || !next.regions().empty();
-    total += times * (free ? kSecondsPerCall
-                           : kSecondsPerCall + flops(next, inputs, outputs) / kFlopsPerSecond +
-                                 bytes / kBytesPerSecond);
-    const AttrValue* length = next.attrs().find("length");
-    const Dim* steps = length != nullptr ? std::get_if<Dim>(length) : nullptr;
-    const bool known = steps != nullptr && steps->is_bound(sizes);
+    if (next.def().view || next.def().forwards || !next.regions().empty()) {
+      work.bytes = work.elements = 0;  // what bodies do is counted with the ops in them
+    } else {
+      work.flops = flops(next, inputs, outputs);
+    }
+    visit(work);
     for (RegionId region : next.regions()) {
       for (OpId inner : next.graph().region(region).ops) {
-        pending.emplace_back(next.graph().op(inner),
-                             known ? times * static_cast<double>(steps->evaluate(sizes)) : times);
+        pending.emplace_back(next.graph().op(inner), times * runs_of_bodies(next, sizes));
       }
     }
   }
+}
+
+double estimated_seconds(Op op, const DimEnv& sizes) {
+  double total = 0;
+  for_each_work(op, sizes, [&total](const OpWork& work) {
+    total += work.times *
+             (kSecondsPerCall + work.flops / kFlopsPerSecond + work.bytes / kBytesPerSecond);
+  });
   return total;
 }
 

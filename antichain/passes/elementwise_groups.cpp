@@ -6,6 +6,7 @@
 #include <numeric>
 #include <queue>
 #include <tuple>
+#include <unordered_set>
 
 #include "antichain/ops/fused.h"
 #include "antichain/ops/reduce.h"
@@ -80,6 +81,12 @@ void ElementwiseGroups::for_each_op_before(Index n, F f) const {
 }
 
 void ElementwiseGroups::find_classes() {
+  std::unordered_set<OpId> waited_for;  // an edge cannot lead into the body of another op
+  for (Op op : ops_) {
+    for (const ControlEdge& edge : op.control_edges()) {
+      waited_for.insert(edge.before);
+    }
+  }
   std::unordered_map<Dims, Index, HashShape> domains;
   const auto number = [&](const Dims& domain) {
     return domains.try_emplace(domain, static_cast<Index>(domains.size())).first->second;
@@ -88,7 +95,7 @@ void ElementwiseGroups::find_classes() {
   class_.assign(ops_.size(), kNone);
   std::vector<std::map<std::vector<bool>, int>> votes;  // by domain: for axes that are reduced
   for (Index n = 0; n < ops_.size(); ++n) {
-    if (!may_fold(ops_[n])) {
+    if (!may_fold(ops_[n]) || waited_for.contains(ops_[n].id())) {
       continue;
     }
     role_[n] = Role::fold;
@@ -110,7 +117,8 @@ void ElementwiseGroups::find_classes() {
     if (role_[n] == Role::fold && !(rows_[class_[n]] == kept_shape(ops_[n]))) {
       role_[n] = Role::alone;
       class_[n] = kNone;
-    } else if (is_elementwise(ops_[n].def()) && is_free(ops_[n])) {
+    } else if (is_elementwise(ops_[n].def()) && is_free(ops_[n]) &&
+               !waited_for.contains(ops_[n].id())) {
       class_[n] = class_of_rows(n);
       role_[n] = class_[n] != kNone ? Role::row : Role::element;
       class_[n] = class_[n] != kNone ? class_[n] : number(ops_[n].output().shape());

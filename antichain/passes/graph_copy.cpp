@@ -1,5 +1,7 @@
 #include "antichain/passes/graph_copy.h"
 
+#include <algorithm>
+
 #include "antichain/graph/structural_ops.h"
 #include "antichain/graph/traversal.h"
 
@@ -44,6 +46,20 @@ GraphCopy copy_graph(Graph& source, std::span<const Var> values, std::span<const
 
 GraphCopy copy_graph(const GraphCopy& source, const CopyRules& rules) {
   return copy_graph(*source.graph, source.values, source.ops, rules);
+}
+
+GraphCopy copy_with_parts(const GraphCopy& source, const std::vector<const OpDef*>& kinds,
+                          const CopyRules& rules) {
+  const auto consists_of_parts = [&](Op op) { return std::ranges::count(kinds, &op.def()) > 0; };
+  Graph& graph = *source.graph;
+  for (std::uint32_t id = 0; id < graph.num_ops(); ++id) {
+    if (consists_of_parts(graph.op(OpId{id}))) {
+      const CopyRules apart = replacing_ops(
+          [&](Op op) { return consists_of_parts(op) ? op.def().decompose(op) : op.outputs(); });
+      return copy_graph(copy_graph(source, apart), rules);
+    }
+  }
+  return copy_graph(source, rules);
 }
 
 }  // namespace antichain

@@ -48,5 +48,8 @@ CopyRules replacing_ops(const Cloner::Replace& replace);
 GraphCopy copy_graph(Graph& source, std::span<const Var> values, std::span<const Op> ops,
                      const CopyRules& rules = {});
 GraphCopy copy_graph(const GraphCopy& source, const CopyRules& rules);
+/// Does so after ops of these kinds have been replaced by what they consist of.
+GraphCopy copy_with_parts(const GraphCopy& source, const std::vector<const OpDef*>& kinds,
+                          const CopyRules& rules);
 
 }  // namespace antichain

@@ -88,7 +88,7 @@ class ChainSlots {
 // the fewest bytes that were found.
 std::optional<GraphCopy> fit_stages(const GraphCopy& program, const MemoryBudget& budget,
                                     std::size_t& least) {
-  const StagedProgram stages = split_into_stages(program, budget.sizes);
+  const StagedProgram stages = split_into_stages(program, budget.sizes, budget.seconds);
   if (stages.costs.empty()) {
     return std::nullopt;
   }

@@ -14,6 +14,8 @@ struct MemoryBudget {
   DimEnv sizes = {};  // what is planned for
   /// Returns the bytes that values in between take when a program runs at those sizes.
   std::function<std::size_t(const GraphCopy&)> needed = {};
+  /// Returns how long an op takes at those sizes.
+  std::function<double(Op)> seconds = {};
 };
 
 /// Returns the program, changed as little as makes it fit; throws InvalidArgument that names the

@@ -10,6 +10,7 @@
 #include "antichain/passes/delay_broadcasts.h"
 #include "antichain/passes/fold_constants.h"
 #include "antichain/passes/fuse_elementwise.h"
+#include "antichain/passes/fuse_products.h"
 #include "antichain/passes/reassociate.h"
 #include "antichain/passes/simplify.h"
 
@@ -39,11 +40,20 @@ constexpr Pass kPasses[] = {
      reassociate_as_allowed},
     {"fuse-elementwise", "compute element-wise ops and reductions of rows together", 2,
      plain<fuse_elementwise>},
+    {"fuse-products", "compute what follows a product with it, block by block", 2,
+     plain<fuse_products>},
+    {kParallelSteps, "run branches at the same time (not with a memory budget)", 2, nullptr},
 };
 
 }  // namespace
 
 std::span<const Pass> passes() { return kPasses; }
+
+bool is_enabled(std::string_view name, const Options& options) {
+  const auto* const pass = std::ranges::find(kPasses, name, &Pass::name);
+  ensure(pass != std::ranges::end(kPasses), "there is no pass of this name");
+  return pass->level <= options.level && std::ranges::count(options.disabled, name) == 0;
+}
 
 void check(const Options& options) {
   require(options.level >= 0 && options.level <= kHighestLevel,
@@ -60,7 +70,7 @@ GraphCopy optimise(Graph& source, std::span<const Var> values, std::span<const O
   check(options);
   GraphCopy copy = copy_graph(source, values, ops);
   for (const Pass& pass : kPasses) {
-    if (pass.level <= options.level && std::ranges::count(options.disabled, pass.name) == 0) {
+    if (pass.run != nullptr && is_enabled(pass.name, options)) {
       copy = pass.run(copy, options);
       verify(*copy.graph);
     }

@@ -17,12 +17,17 @@ struct Pass {
   std::string_view name;
   std::string_view doc;
   int level;  // the lowest one at which it runs
+  // Null for what is done when the program runs: it is on the list to be left out like the others.
   GraphCopy (*run)(const GraphCopy& source, const OptimiserOptions& options);
 };
 
 /// Returns the passes in the order in which they run.
 std::span<const Pass> passes();
 
+inline constexpr std::string_view kParallelSteps = "parallel-steps";
+
+/// Returns whether the options ask for a pass of the list.
+bool is_enabled(std::string_view pass, const OptimiserOptions& options);
 /// Throws InvalidArgument when there is no such level or pass.
 void check(const OptimiserOptions& options);
 

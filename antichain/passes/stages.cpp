@@ -6,7 +6,6 @@
 
 #include "antichain/graph/structural_ops.h"
 #include "antichain/graph/traversal.h"
-#include "antichain/ops/op_cost.h"
 
 namespace antichain {
 
@@ -30,7 +29,7 @@ class Splitter {
     find_pieces();
   }
 
-  StagedProgram split(std::size_t max_stages) {
+  StagedProgram split(const std::function<double(Op)>& seconds, std::size_t max_stages) {
     StagedProgram result;
     const std::vector<std::size_t> ends = choose_ends(max_stages);
     if (ends.empty()) {
@@ -46,13 +45,13 @@ class Splitter {
     result.costs.resize(ends.size());
     for (std::size_t i = 0; i < end_; ++i) {
       result.forward[stage_of_[i]].push_back(ops_[i]);
-      result.costs[stage_of_[i]].forward += estimated_seconds(ops_[i], sizes_);
+      result.costs[stage_of_[i]].forward += seconds(ops_[i]);
     }
     std::size_t stage = ends.size() - 1;
     for (std::size_t i = end_; i < ops_.size(); ++i) {
       stage = std::min(stage, stage_needed_by(ops_[i]));
       result.backward[stage].push_back(ops_[i]);
-      result.costs[stage].backward += estimated_seconds(ops_[i], sizes_);
+      result.costs[stage].backward += seconds(ops_[i]);
     }
     for (const Piece& piece : pieces_) {
       const std::size_t from = stage_of_[piece.made], to = stage_of_[piece.last_forward];
@@ -170,8 +169,8 @@ class Splitter {
 }  // namespace
 
 StagedProgram split_into_stages(const GraphCopy& program, const DimEnv& sizes,
-                                std::size_t max_stages) {
-  return Splitter(program, sizes).split(max_stages);
+                                const std::function<double(Op)>& seconds, std::size_t max_stages) {
+  return Splitter(program, sizes).split(seconds, max_stages);
 }
 
 }  // namespace antichain

@@ -8,10 +8,17 @@
 #include <string>
 #include <string_view>
 
+#include "antichain/base/function_ref.h"
 #include "antichain/runtime/kernel_table.h"
 #include "antichain/tensor/tensor.h"
 
 namespace antichain {
+
+/// How long a step of a program takes, in seconds; estimates, to compare steps with each other.
+struct StepTime {
+  double alone = 0;     // by one thread, while the others have work of their own
+  double together = 0;  // by all threads
+};
 
 class Backend {
  public:
@@ -28,6 +35,17 @@ class Backend {
   /// Copies the values of `from` into the memory of `to`; both have one dtype and shape, are packed
   /// unless both are in host memory, and lie here or in host memory.
   virtual void copy(const Tensor& to, const Tensor& from) const = 0;
+
+  /// Returns how many steps of a program may run at the same time.
+  virtual int lanes() const { return 1; }
+  /// Estimates how long an op takes at these sizes. Asked only where there are several lanes.
+  virtual StepTime step_time(Op, const DimEnv&) const { return {}; }
+  /// Calls run(lane) for every lane in [0, count), at the same time or in any order.
+  virtual void run_lanes(int count, FunctionRef<void(int lane)> run) const {
+    for (int lane = 0; lane < count; ++lane) {
+      run(lane);
+    }
+  }
 
   /// Returns the code that was generated for an op, for people to read; empty where there is none.
   virtual std::string generated_code(Op) const { return {}; }

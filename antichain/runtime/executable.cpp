@@ -145,6 +145,7 @@ void Executable::prepare(std::span<const Tensor* const> arguments, RunState& sta
   state.backend = backend_;
   state.states = states_;
   state.print_line = print_line_.get();
+  state.lanes = parallel_steps_ ? backend_->lanes() : 1;
   bind_symbols(arguments, state.env);
   check_sizes(arguments, state.env);
 }

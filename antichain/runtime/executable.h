@@ -82,6 +82,8 @@ class Executable {
   Graph& graph() const { return *graph_; }
   /// Returns how many ops a run has, those of inner regions counted once.
   std::size_t num_steps() const;
+  /// Lets steps that do not need each other run at the same time, from the next sizes on.
+  void set_parallel_steps(bool parallel) { parallel_steps_ = parallel; }
   /// Sets where `print` ops write; standard output unless told otherwise.
   void set_print_line(PrintLine print_line) { *print_line_ = std::move(print_line); }
 
@@ -100,6 +102,7 @@ class Executable {
   const Backend* backend_;
   StateStore* states_;
   std::unique_ptr<PrintLine> print_line_;
+  bool parallel_steps_ = false;
   std::unique_ptr<FramePool> frames_;
   Tensor not_fed_;
 };

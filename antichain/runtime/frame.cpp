@@ -14,7 +14,8 @@ bool lies_on(const Tensor& tensor, const Backend& backend) {
 
 }  // namespace
 
-Frame::Frame(const Program& program, RunState& state) : program_(program), state_(state) {
+Frame::Frame(const Program& program, RunState& state, Role role)
+    : program_(program), state_(state), role_(role) {
   FrameBinder(*this).bind();
 }
 
@@ -56,10 +57,27 @@ void Frame::run(std::span<const Tensor* const> arguments, std::span<Tensor* cons
   } const at_the_end{*this};
   take_arguments(arguments);
   take_targets(results);
-  for (const auto& step : steps_) {
-    run_step(*step);
-  }
+  run_steps();
   give_results(results);
+}
+
+void Frame::run_steps() {
+  const bool watched = !state_.observers.empty();  // step by step
+  std::size_t n = 0;
+  for (const Section& section : watched ? std::span<const Section>() : sections_) {
+    for (; n < section.first; ++n) {
+      run_step(*steps_[n]);
+    }
+    state_.backend->run_lanes(static_cast<int>(section.lanes.size()), [&](int lane) {
+      for (const std::size_t step : section.lanes[static_cast<std::size_t>(lane)]) {
+        run_step(*steps_[step]);
+      }
+    });
+    n = section.last;
+  }
+  for (; n < steps_.size(); ++n) {
+    run_step(*steps_[n]);
+  }
 }
 
 void Frame::take_arguments(std::span<const Tensor* const> arguments) {
@@ -95,6 +113,9 @@ void Frame::take_targets(std::span<Tensor* const> results) {
         target.spare = state_.backend->allocate(value.dtype(), value.shape());
       }
       value.rebase(target.spare.buffer(), target.spare.offset());
+    }
+    for (Slot lodger : target.lodgers) {
+      values_[lodger].rebase(value.buffer(), value.offset() + places_[lodger].shift);
     }
   }
 }

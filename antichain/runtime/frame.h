@@ -15,14 +15,17 @@
 #include "antichain/runtime/memory_plan.h"
 #include "antichain/runtime/memory_report.h"
 #include "antichain/runtime/program.h"
+#include "antichain/runtime/step_sections.h"
 
 namespace antichain {
 
 class Frame {
  public:
+  /// Whether a program is that of an executable or the body of one of its ops.
+  enum class Role : std::uint8_t { whole, body };
   /// Makes the program ready for the sizes in state.env; throws ShapeError where those do not fit.
   /// Program and state must outlive the frame.
-  Frame(const Program& program, RunState& state);
+  Frame(const Program& program, RunState& state, Role role = Role::whole);
   Frame(const Frame&) = delete;
   Frame& operator=(const Frame&) = delete;
   ~Frame();
@@ -79,10 +82,13 @@ class Frame {
     std::size_t result;
     Slot slot;
     Tensor spare;  // memory for results that the caller does not want
+    // Values that lie there before: the result is computed from them in place.
+    std::vector<Slot> lodgers = {};
   };
 
   void take_arguments(std::span<const Tensor* const> arguments);
   void take_targets(std::span<Tensor* const> results);
+  void run_steps();
   void run_step(BoundStep& step);
   void run_on_host(BoundStep& step);
   void run_late(BoundStep& step);
@@ -93,9 +99,11 @@ class Frame {
 
   const Program& program_;
   RunState& state_;
+  Role role_;
   std::vector<Tensor> values_;  // by slot
   std::vector<Place> places_;
   std::vector<std::unique_ptr<BoundStep>> steps_;
+  std::vector<Section> sections_;  // of the steps: what runs at the same time
   std::vector<Target> targets_;
   std::vector<Slot> held_;  // values whose memory others own
   std::vector<Lifetime> lifetimes_;

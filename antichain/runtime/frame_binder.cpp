@@ -29,6 +29,7 @@ void FrameBinder::bind() {
     lay_out_step(step);
   }
   choose_targets();
+  find_parallel_steps();
   find_last_uses();
   reuse_inputs();
   place();
@@ -67,7 +68,7 @@ void FrameBinder::lay_out_step(const Program::Step& step) {
   bound->step = &step;
   connect(*bound);
   for (const Program& region : step.runner.regions()) {
-    bound->regions.push_back(std::make_unique<Frame>(region, state_));
+    bound->regions.push_back(std::make_unique<Frame>(region, state_, Frame::Role::body));
   }
   if (is_late(step)) {
     bound->kind = BoundStep::Kind::late;

@@ -1,6 +1,7 @@
 // How a FrameBinder finds out which values share memory.
 #include <algorithm>
 #include <numeric>
+#include <unordered_map>
 
 #include "antichain/runtime/frame_binder.h"
 
@@ -30,12 +31,21 @@ void FrameBinder::choose_targets() {
 }
 
 void FrameBinder::find_last_uses() {
+  constexpr std::size_t kNever = ~std::size_t{0};
+  std::vector<std::size_t> used(program_.num_slots(), kNever);  // before: by which step
   last_use_.assign(program_.num_slots(), 0);
   for (std::size_t n = 0; n < frame_.steps_.size(); ++n) {
     const Program::Step& step = *frame_.steps_[n]->step;
     for (const std::vector<Slot>* slots : {&step.inputs, &step.outputs}) {
       for (Slot slot : *slots) {
-        last_use_[frame_.places_[slot].root] = n;
+        const Slot root = frame_.places_[slot].root;
+        const Section* const section = section_of(n);
+        const bool shared = section != nullptr && used[root] != kNever &&
+                            section_of(used[root]) == section &&
+                            (lane_of_[used[root]] != lane_of_[n] || last_use_[root] > n);
+        used[root] = n;
+        // Nobody knows which lane is the last one: it is needed until they have met.
+        last_use_[root] = shared ? section->last : n;
       }
     }
   }
@@ -82,42 +92,80 @@ bool FrameBinder::works_on(const BoundStep& bound, std::size_t in, std::size_t o
              inputs, [&](Slot other) { return storage_of(other) == storage_of(inputs[in]); }) == 1;
 }
 
+// Whether an output of step n may be written into the memory of an input.
+bool FrameBinder::may_write_over(const BoundStep& bound, std::size_t n, std::size_t in,
+                                 std::size_t out) const {
+  const OpRunner& runner = bound.step->runner;
+  const std::vector<Slot>&inputs = bound.step->inputs, &outputs = bound.step->outputs;
+  if (!may_take_over(bound, n, inputs[in], outputs[out])) {
+    return false;
+  }
+  if (works_on(bound, in, out)) {
+    return true;
+  }
+  // All inputs that lie there must allow it.
+  const Slot storage = storage_of(inputs[in]);
+  for (std::size_t i = 0; runner.kernel().may_overwrite && i < inputs.size(); ++i) {
+    if (storage_of(inputs[i]) == storage && frame_.places_[inputs[i]].home == Home::planned &&
+        !runner.kernel().may_overwrite(runner.op(), static_cast<int>(out), static_cast<int>(i))) {
+      return false;
+    }
+  }
+  return runner.kernel().in_place;
+}
+
 void FrameBinder::reuse_inputs() {
+  std::unordered_map<Slot, std::size_t> lodgings;  // storages that move to a target
   for (std::size_t n = 0; n < frame_.steps_.size(); ++n) {
     const BoundStep& bound = *frame_.steps_[n];
-    const bool in_place = bound.step->runner.kernel().in_place;
     if (bound.kind != BoundStep::Kind::kernel ||
-        (!in_place && bound.step->runner.works_on().empty())) {
+        (!bound.step->runner.kernel().in_place && bound.step->runner.works_on().empty())) {
       continue;
     }
-    const OpRunner& runner = bound.step->runner;
     const std::vector<Slot>&inputs = bound.step->inputs, &outputs = bound.step->outputs;
-    // All inputs that lie in a piece of memory must allow that an output is written there.
-    const auto overwrites = [&](Slot storage, std::size_t out) {
-      for (std::size_t i = 0; runner.kernel().may_overwrite && i < inputs.size(); ++i) {
-        if (storage_of(inputs[i]) == storage && frame_.places_[inputs[i]].home == Home::planned &&
-            !runner.kernel().may_overwrite(runner.op(), static_cast<int>(out),
-                                           static_cast<int>(i))) {
-          return false;
-        }
-      }
-      return true;
-    };
     std::vector<Slot> taken;
     for (std::size_t out = 0; out < outputs.size(); ++out) {
+      const Frame::Place& place = frame_.places_[outputs[out]];
+      // Of a whole program, what a result is computed from stays for those who watch.
+      const bool lodges = place.home == Home::target && frame_.role_ == Frame::Role::body;
+      if ((place.home != Home::planned && !lodges) || place.root != outputs[out]) {
+        continue;
+      }
       for (std::size_t in = 0; in < inputs.size(); ++in) {
-        if (frame_.places_[outputs[out]].home != Home::planned ||
-            !may_take_over(bound, n, inputs[in], outputs[out]) ||
-            !((in_place && overwrites(storage_of(inputs[in]), out)) || works_on(bound, in, out)) ||
-            std::ranges::find(taken, storage_of(inputs[in])) != taken.end()) {
+        const Slot storage = storage_of(inputs[in]);
+        if (!may_write_over(bound, n, in, out) ||
+            std::ranges::find(taken, storage) != taken.end()) {
           continue;
         }
-        const Slot storage = storage_of(inputs[in]);
-        taken_from_[outputs[out]] = storage;
+        if (lodges) {
+          const auto target =
+              std::ranges::find(frame_.targets_, outputs[out], &Frame::Target::slot);
+          lodgings[storage] = static_cast<std::size_t>(target - frame_.targets_.begin());
+        } else {
+          taken_from_[outputs[out]] = storage;
+          last_use_[storage] = last_use_[outputs[out]];
+        }
         taken.push_back(storage);
-        last_use_[storage] = last_use_[outputs[out]];
         break;
       }
+    }
+  }
+  move_to_targets(lodgings);
+}
+
+// Nobody uses the memory of a result before it is written, so what it is computed from in place may
+// lie there from the beginning.
+void FrameBinder::move_to_targets(const std::unordered_map<Slot, std::size_t>& lodgings) {
+  for (Slot slot = 0; !lodgings.empty() && slot < frame_.places_.size(); ++slot) {
+    const auto found = frame_.places_[slot].home == Home::planned ? lodgings.find(storage_of(slot))
+                                                                  : lodgings.end();
+    if (found != lodgings.end()) {
+      frame_.targets_[found->second].lodgers.push_back(slot);
+    }
+  }
+  for (const Frame::Target& target : frame_.targets_) {
+    for (Slot slot : target.lodgers) {
+      frame_.places_[slot].home = Home::target;
     }
   }
 }
@@ -161,14 +209,14 @@ void FrameBinder::place() {
       const Slot storage = storage_of(slot);
       if (storage == slot) {
         frame_.planned_at_[slot] = lifetimes.size();
-        lifetimes.push_back({frame_.values_[slot].bytes(), n, last_use_[slot]});
+        lifetimes.push_back(widened({frame_.values_[slot].bytes(), n, last_use_[slot]}));
       } else {
         frame_.planned_at_[slot] = frame_.planned_at_[storage];
       }
     }
     if (const std::size_t bytes = workspace_bytes(bound); bytes > 0 || !bound.regions.empty()) {
       bound.workspace_at = lifetimes.size();
-      lifetimes.push_back({bytes, n, n});
+      lifetimes.push_back(widened({bytes, n, n}));
     }
   }
   frame_.plan_ = plan_memory(lifetimes);

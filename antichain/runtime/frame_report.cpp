@@ -7,6 +7,9 @@ MemoryReport Frame::memory_report() const {
   MemoryReport report{.peak_bytes = plan_.bytes,
                       .bound_bytes = live_bytes_bound(lifetimes_),
                       .num_steps = steps_.size()};
+  for (const Section& section : sections_) {
+    report.num_parallel_steps += section.last - section.first;
+  }
   report.values.resize(lifetimes_.size());
   for (std::size_t i = 0; i < lifetimes_.size(); ++i) {
     const Lifetime& lifetime = lifetimes_[i];

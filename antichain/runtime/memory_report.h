@@ -24,7 +24,8 @@ struct MemoryReport {
   std::size_t peak_bytes = 0;   // of the whole piece of memory
   std::size_t bound_bytes = 0;  // the most bytes alive at one step: no plan can do with less
   std::size_t num_steps = 0;
-  std::vector<MemoryValue> values;  // in the order in which they come alive
+  std::size_t num_parallel_steps = 0;  // of them, those that run beside others
+  std::vector<MemoryValue> values;     // in the order in which they come alive
 
   /// Returns how much memory there is relative to what is needed; 1 is perfect.
   double ratio() const {

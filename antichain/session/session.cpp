@@ -87,8 +87,12 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
   if (options.memory_budget) {
     copy = within_budget(std::move(copy), options, *backend_);
   }
-  return Executable(std::move(copy.graph), copy.values, copy.ops, *backend_, backend_->kernels(),
-                    logger(), states_);
+  Executable executable(std::move(copy.graph), copy.values, copy.ops, *backend_,
+                        backend_->kernels(), logger(), states_);
+  // Steps that run at the same time keep what they work on in memory at the same time.
+  executable.set_parallel_steps(!options.memory_budget &&
+                                is_enabled(kParallelSteps, options.optimiser));
+  return executable;
 }
 
 void Session::initialise_states(Graph& graph, const std::vector<Var>& roots) {

@@ -1,11 +1,15 @@
 #include "antichain/session/within_budget.h"
 
 #include <algorithm>
+#include <deque>
 #include <set>
+#include <unordered_map>
 
 #include "antichain/graph/structural_ops.h"
 #include "antichain/graph/traversal.h"
+#include "antichain/ops/op_cost.h"
 #include "antichain/passes/memory_budget.h"
+#include "antichain/runtime/measured_time.h"
 #include "antichain/runtime/planned_memory.h"
 
 namespace antichain {
@@ -49,6 +53,59 @@ DimEnv sizes_to_plan_for(const GraphCopy& program, const CompileOptions& options
   return env;
 }
 
+// What ops take: measured, once for all that are the same at the same sizes. The work of an op that
+// runs bodies is that of the ops in them; what cannot be run by itself is estimated.
+class OpTimes {
+ public:
+  OpTimes(const Backend& backend, const DimEnv& sizes) : backend_(backend), sizes_(sizes) {}
+
+  double of(Op op) {
+    if (const std::optional<double> seconds = known(op).seconds) {
+      return *seconds;
+    }
+    if (op.regions().empty()) {
+      return estimated_seconds(op, sizes_);
+    }
+    double seconds = 0;
+    for (RegionId region : op.regions()) {
+      for (OpId inner : op.graph().region(region).ops) {
+        seconds += of(op.graph().op(inner));
+      }
+    }
+    return seconds * runs_of_bodies(op, sizes_);
+  }
+
+ private:
+  struct Known {
+    Op op;
+    std::vector<Shape> shapes;  // of the inputs
+    std::optional<double> seconds;
+  };
+
+  const Known& known(Op op) {
+    std::vector<Shape> shapes;
+    for (Var input : op.inputs()) {
+      shapes.push_back(is_bound(input.shape(), sizes_) ? evaluate(input.shape(), sizes_) : Shape());
+    }
+    std::deque<Known>& some = known_[op.attrs().hash()];
+    const auto found = std::ranges::find_if(some, [&](const Known& one) {
+      return &one.op.def() == &op.def() && one.op.attrs() == op.attrs() && one.shapes == shapes &&
+             std::ranges::equal(one.op.regions(), op.regions()) &&
+             std::ranges::equal(one.op.inputs(), op.inputs(), {}, &Var::dtype, &Var::dtype);
+    });
+    if (found != some.end()) {
+      return *found;
+    }
+    some.push_back(
+        {op, std::move(shapes), measured_seconds(op, backend_, backend_.kernels(), sizes_)});
+    return some.back();
+  }
+
+  const Backend& backend_;
+  const DimEnv& sizes_;
+  std::unordered_map<std::size_t, std::deque<Known>> known_;  // by the attributes' hash
+};
+
 }  // namespace
 
 GraphCopy within_budget(GraphCopy program, const CompileOptions& options, const Backend& backend) {
@@ -58,6 +115,8 @@ GraphCopy within_budget(GraphCopy program, const CompileOptions& options, const 
     return planned_memory(*tried.graph, tried.values, tried.ops, backend, backend.kernels(),
                           budget.sizes);
   };
+  OpTimes times(backend, budget.sizes);
+  budget.seconds = [&times](Op op) { return times.of(op); };
   return fit_memory(std::move(program), budget);
 }
 

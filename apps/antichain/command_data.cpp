@@ -17,9 +17,8 @@ void list_sets(const std::string& folder, const Globals& globals) {
   Json list = Json::array();
   for (const data::KnownSet& set : data::known_sets()) {
     const auto place = data::locate(set, folder);
-    const std::string how = set.files.empty() ? "not here; get it from " + set.by_hand
-                                              : "not here; `antichain data fetch " + set.name + "`";
-    table.add({set.name, set.summary, place ? place->string() : how});
+    const std::string where = place ? place->string() : "not here; " + data::how_to_get(set);
+    table.add({set.name, set.summary, where});
     list.push_back({{"name", set.name},
                     {"summary", set.summary},
                     {"folder", place ? Json(place->string()) : Json(nullptr)},

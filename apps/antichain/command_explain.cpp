@@ -70,7 +70,7 @@ struct Clusters {
   Clusters(Graph& graph, const Backend& backend) {
     for (std::uint32_t id = 0; id < graph.num_ops(); ++id) {
       const Op op = graph.op(OpId{id});
-      if (op.def().name != "fused") {
+      if (op.def().name != "fused" && op.def().name != "fused_product") {
         continue;
       }
       const std::string& ops = op.attrs().get<std::string>("label");
@@ -120,6 +120,8 @@ void explain(const ExplainArguments& arguments, const Globals& globals) {
     facts.add({"code", arguments.code});
   }
   const MemoryReport memory = run.step().memory_report(batch);
+  facts.add({"at the same time",
+             fmt::format("{} of {} steps", memory.num_parallel_steps, memory.num_steps)});
   if (!arguments.memory_svg.empty()) {
     write_file(arguments.memory_svg, memory_svg(memory));
     facts.add({"memory plan", arguments.memory_svg});
@@ -130,6 +132,7 @@ void explain(const ExplainArguments& arguments, const Globals& globals) {
                {"engine", run.context().settings.text("engine")},
                {"parameters", run.num_parameters()},
                {"num_ops", run.step().num_steps()},
+               {"num_parallel_steps", memory.num_parallel_steps},
                {"peak_bytes", run.peak_bytes()},
                {"flops_per_step", counter.flops()},
                {"parameter_list", explanation.parameters_json},

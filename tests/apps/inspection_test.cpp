@@ -109,9 +109,10 @@ TEST(Explain, ShowsParametersAndOps) {
 TEST(Explain, ShowsWhatIsComputedTogether) {
   const TemporaryFolder folder;
   const std::string code = (folder / "code.txt").string();
-  const ProgramRun run = run_program("explain --clusters --code " + code + kSmall);
+  const ProgramRun run = run_program("explain --clusters spirals --set hidden=40 --code " + code);
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.out, ContainsRegex("\nadd, relu +"));
+  EXPECT_THAT(run.out, ContainsRegex("\nmatmul, add, relu +"));
   const std::string levels[] = {"0", "1", "2"};
   std::size_t clusters[3], ops[3];
   for (int n = 0; n < 3; ++n) {

@@ -128,7 +128,7 @@ TEST(ChainDerivative, ProductsOfAllStepsAreSummedByOne) {
            {&profiler});
   std::int64_t products = 0;
   for (const ProfileRow& row : profiler.rows()) {
-    products += row.op == "matmul" ? row.count : 0;
+    products += row.op == "matmul" || row.op == "fused_product" ? row.count : 0;
   }
   EXPECT_EQ(products % kSteps, 1) << products;
 }

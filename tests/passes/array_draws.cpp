@@ -61,6 +61,27 @@ bool draw_position(GraphDrawer& drawer) {
   return x.has_value();
 }
 
+// Adds a product, or what a layer makes of it: then nobody else reads the product.
+void keep_product(GraphDrawer& drawer, Var product, double bound,
+                  const std::vector<DrawnValue>& from) {
+  if (drawer.chance(40)) {
+    drawer.keep(product, bound, from);
+    return;
+  }
+  std::vector<DrawnValue> all = from;
+  Var sum = product * 0.25;
+  bound *= 0.25;
+  if (const auto other = drawer.pick([&](const DrawnValue& value) {
+        return value.var.dtype() == product.dtype() &&
+               (value.var.shape() == product.shape() || value.var.shape() == Dims{product.dim(-1)});
+      })) {
+    sum = sum + other->var;
+    bound += other->bound;
+    all.push_back(*other);
+  }
+  drawer.keep(drawer.chance(50) ? relu(sum) : gelu(sum), bound, all);
+}
+
 bool draw_matmul(GraphDrawer& drawer) {
   const auto a = drawer.pick_float(2);
   if (!a) {
@@ -74,11 +95,11 @@ bool draw_matmul(GraphDrawer& drawer) {
   });
   if (b) {
     const MatmulOptions options = {.transpose_a = transpose_a, .transpose_b = transpose_b};
-    drawer.keep(matmul(a->var, b->var, options), a->bound * b->bound * drawer.largest({inner}),
-                {*a, *b});
+    keep_product(drawer, matmul(a->var, b->var, options),
+                 a->bound * b->bound * drawer.largest({inner}), {*a, *b});
   } else {  // a value times itself always fits
-    drawer.keep(matmul(a->var, a->var, {.transpose_b = true}),
-                a->bound * a->bound * drawer.largest({a->var.dim(-1)}), {*a});
+    keep_product(drawer, matmul(a->var, a->var, {.transpose_b = true}),
+                 a->bound * a->bound * drawer.largest({a->var.dim(-1)}), {*a});
   }
   return true;
 }

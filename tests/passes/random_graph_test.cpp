@@ -217,11 +217,13 @@ TEST(RandomGraph, HasOpsOfEveryKind) {
   }
   EXPECT_GT(steps / kGraphs, 40U) << "what the outputs need is most of what was drawn";
   for (const char* op :
-       {"add",        "multiply",   "divide",       "exp",           "select", "cast",   "less",
-        "modulo",     "sum",        "reduce_max",   "logsumexp",     "cumsum", "argmax", "matmul",
-        "reshape",    "transpose",  "broadcast_to", "slice",         "concat", "pad",    "gather",
-        "softmax",    "layer_norm", "batch_norm",   "cross_entropy", "chain",  "cond",   "call",
-        "state_read", "assign",     "add_update",   "random_uniform"}) {
+       {"add",        "multiply",       "divide",     "exp",          "select",
+        "cast",       "less",           "modulo",     "sum",          "reduce_max",
+        "logsumexp",  "cumsum",         "argmax",     "matmul",       "reshape",
+        "transpose",  "broadcast_to",   "slice",      "concat",       "pad",
+        "gather",     "softmax",        "layer_norm", "batch_norm",   "cross_entropy",
+        "chain",      "cond",           "call",       "state_read",   "assign",
+        "add_update", "random_uniform", "fused",      "fused_product"}) {
     EXPECT_GT(runs[op], 0) << op;
   }
 }

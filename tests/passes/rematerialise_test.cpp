@@ -165,6 +165,8 @@ TEST(Rematerialise, ChainsAndStagesTogether) {
   check_budgets(model, {{"x", waves(f32, {40, 10})}}, {}, 0.5);
 }
 
+double one_second(Op) { return 1; }
+
 TEST(Rematerialise, RecomputedOpsAreOpsOfTheirOwn) {
   Session session;
   Graph graph = session.graph();
@@ -176,7 +178,7 @@ TEST(Rematerialise, RecomputedOpsAreOpsOfTheirOwn) {
   const Var loss = sum(y);
   const GraphCopy program =
       optimise(graph, std::vector<Var>{loss, grad(loss, x)}, {}, {.level = 1});
-  const StagedProgram stages = split_into_stages(program, {}, 6);
+  const StagedProgram stages = split_into_stages(program, {}, one_second, 6);
   ASSERT_EQ(stages.costs.size(), 6U);
   for (const StageCost& stage : stages.costs) {
     EXPECT_LE(stage.output, 64 * sizeof(float));  // the cuts are as narrow as can be
@@ -201,7 +203,7 @@ TEST(Rematerialise, WithoutAWayBackThereIsNothingToDo) {
   EXPECT_THROW(session.compile({cumsum(sin(cos(x)) * x, 0)}, {.memory_budget = 10}),
                InvalidArgument);
   const GraphCopy program = optimise(graph, std::vector<Var>{sum(sin(x))}, {}, {.level = 1});
-  EXPECT_TRUE(split_into_stages(program, {}).costs.empty());
+  EXPECT_TRUE(split_into_stages(program, {}, one_second).costs.empty());
 }
 
 TEST(Rematerialise, PlansTenThousandOps) {

@@ -27,6 +27,7 @@ TEST(FlopCounter, CountsMatrixProducts) {
   // Each gradient is a product of the same size, one of them with a transposed.
   const std::vector<Var> both = grad(sum(square(matmul(a, b))), {a, b});
   EXPECT_EQ(flops(session, both, feeds), 3 * 2 * 3 * 5 * 7);
+  EXPECT_EQ(flops(session, {relu(matmul(a, b) + 1)}, feeds), 2 * 3 * 5 * 7);
 }
 
 TEST(FlopCounter, CountsConvolutionsAndTheirGradients) {

@@ -47,24 +47,37 @@ class ColumnConv {
     }
   }
 
-  void run(const T* first, const T* second, T* result) const {
-    T* const sums = partial_.defined() ? partial_.data<T>() : result;
+  void run(const T* first, const T* second, const ProductTarget& result) const {
+    if (part_ == ConvPart::weight) {
+      const std::int64_t size = sizes_.weight_size();
+      result.make({0, 1, size, size},
+                  [&](void* weight) { sum_up(first, second, static_cast<T*>(weight)); });
+      return;
+    }
+    const std::int64_t size = part_ == ConvPart::output ? sizes_.output_size() : sizes_.x_size();
     parallel_tasks(cut_.parts(), [&](std::int64_t part) {
       for (std::int64_t n = 0; n < cut_.length_of(part); ++n) {
         const std::int64_t example = cut_.first(part) + n;
-        if (part_ == ConvPart::weight) {
-          add_weight(first, second, sums + part * sizes_.weight_size(), example, n == 0);
-        } else {
-          convolve(first, second, result, example);
-        }
+        result.make({example * size, 1, size, size}, [&](void* elements) {
+          convolve(first, second, static_cast<T*>(elements), example);
+        });
       }
     });
-    if (partial_.defined()) {
-      add_partial_sums(sums, cut_.parts(), sizes_.weight_size(), result);
-    }
   }
 
  private:
+  void sum_up(const T* output, const T* x, T* weight) const {
+    T* const sums = partial_.defined() ? partial_.data<T>() : weight;
+    parallel_tasks(cut_.parts(), [&](std::int64_t part) {
+      for (std::int64_t n = 0; n < cut_.length_of(part); ++n) {
+        add_weight(output, x, sums + part * sizes_.weight_size(), cut_.first(part) + n, n == 0);
+      }
+    });
+    if (partial_.defined()) {
+      add_partial_sums(sums, cut_.parts(), sizes_.weight_size(), weight);
+    }
+  }
+
   std::int64_t group_x() const { return sizes_.x_size() / sizes_.groups; }
   std::int64_t group_output() const { return sizes_.output_size() / sizes_.groups; }
   std::int64_t group_weight() const { return sizes_.weight_size() / sizes_.groups; }
@@ -81,15 +94,16 @@ class ColumnConv {
     return own;
   }
 
+  // `result` is that of the example alone.
   void convolve(const T* first, const T* weight, T* result, std::int64_t example) const {
     T* const own = own_columns();
     for (std::int64_t group = 0; group < sizes_.groups; ++group, weight += group_weight()) {
       const std::int64_t place = example * sizes_.groups + group;
       if (part_ == ConvPart::output) {
-        first_(weight, columns_of(first + place * group_x(), own), result + place * group_output());
+        first_(weight, columns_of(first + place * group_x(), own), result + group * group_output());
         continue;
       }
-      T* const x = result + place * group_x();
+      T* const x = result + group * group_x();
       first_(weight, first + place * group_output(), columns_.are_x() ? x : own);
       if (!columns_.are_x()) {
         columns_.scatter(own, x);
@@ -116,45 +130,48 @@ class ColumnConv {
 };
 
 template <class T>
-KernelFunction plan_as(const KernelContext& context, ConvPart part) {
-  return plan_conv(context, part, dtype_of<T>(), [part](const ConvSizes& sizes) {
+ProductPlan plan_as(const KernelContext& context, ConvPart part, Destination to) {
+  // Blocks are whole examples, packed in any case.
+  const auto make = [part](const ConvSizes& sizes, bool) {
     const auto conv = std::make_shared<const ColumnConv<T>>(sizes, part);
-    return [conv](const void* first, const void* second, void* result) {
-      conv->run(static_cast<const T*>(first), static_cast<const T*>(second),
-                static_cast<T*>(result));
+    return [conv](const void* first, const void* second, const ProductTarget& result) {
+      conv->run(static_cast<const T*>(first), static_cast<const T*>(second), result);
     };
-  });
+  };
+  return plan_conv(context, part, dtype_of<T>(), make, to);
 }
 
-void add_kernel(KernelTable& kernels, const OpDef& def, ConvPart part) {
-  kernels.add(
-      def,
+void add_kernel(std::vector<ProductKernel>& products, const OpDef& def, ConvPart part) {
+  products.push_back(
       {.name = "im2col blas",
+       .def = &def,
        .supports = [](Op) { return Support{}; },
-       .plan = [part](const KernelContext& context) { return plan_column_conv(context, part); }});
+       .plan = [part](const KernelContext& context,
+                      Destination to) { return plan_column_conv(context, part, to); }});
 }
 
 }  // namespace
 
-KernelFunction plan_column_conv(const KernelContext& context, ConvPart part) {
-  return context.in(0).dtype() == f64 ? plan_as<double>(context, part)
-                                      : plan_as<float>(context, part);
+ProductPlan plan_column_conv(const KernelContext& context, ConvPart part, Destination to) {
+  return context.in(0).dtype() == f64 ? plan_as<double>(context, part, to)
+                                      : plan_as<float>(context, part, to);
 }
 
-void register_blas_convolution(KernelTable& kernels) {
+void add_blas_convolution(std::vector<ProductKernel>& products) {
   use_one_blas_thread();
-  add_kernel(kernels, conv_def(), ConvPart::output);
-  add_kernel(kernels, conv_input_gradient_def(), ConvPart::x);
-  add_kernel(kernels, conv_transpose_def(), ConvPart::x);
-  add_kernel(kernels, conv_weight_gradient_def(), ConvPart::weight);
+  add_kernel(products, conv_def(), ConvPart::output);
+  add_kernel(products, conv_input_gradient_def(), ConvPart::x);
+  add_kernel(products, conv_transpose_def(), ConvPart::x);
+  add_kernel(products, conv_weight_gradient_def(), ConvPart::weight);
 }
 
 #else
 
-void register_blas_convolution(KernelTable& kernels) {
+void add_blas_convolution(std::vector<ProductKernel>& products) {
   for (const OpDef* def : convolution_family()) {
-    kernels.add(*def,
-                {"im2col blas", [](Op) { return Support::no("this build has no BLAS library"); }});
+    products.push_back({.name = "im2col blas", .def = def, .supports = [](Op) {
+                          return Support::no("this build has no BLAS library");
+                        }});
   }
 }
 

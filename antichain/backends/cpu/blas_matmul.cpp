@@ -28,24 +28,28 @@ Product make_product(const ProductSizes& sizes) {
 }
 
 // Sixteen-bit floats are multiplied as f32.
-KernelFunction plan(const KernelContext& context) {
-  return context.in(0).dtype() == f64 ? plan_matmul(context, f64, make_product<double>)
-                                      : plan_matmul(context, f32, make_product<float>);
+ProductPlan plan(const KernelContext& context, Destination to) {
+  return context.in(0).dtype() == f64 ? plan_matmul(context, f64, make_product<double>, to)
+                                      : plan_matmul(context, f32, make_product<float>, to);
 }
 
 }  // namespace
 
-void register_blas_matmul(KernelTable& kernels) {
+void add_blas_matmul(std::vector<ProductKernel>& products) {
   use_one_blas_thread();
-  kernels.add(matmul_def(),
-              {.name = "blas gemm", .supports = supports, .plan = plan, .strided_inputs = true});
+  products.push_back({.name = "blas gemm",
+                      .def = &matmul_def(),
+                      .supports = supports,
+                      .plan = plan,
+                      .strided_inputs = true});
 }
 
 #else
 
-void register_blas_matmul(KernelTable& kernels) {
-  kernels.add(matmul_def(),
-              {"blas gemm", [](Op) { return Support::no("this build has no BLAS library"); }});
+void add_blas_matmul(std::vector<ProductKernel>& products) {
+  products.push_back({.name = "blas gemm", .def = &matmul_def(), .supports = [](Op) {
+                        return Support::no("this build has no BLAS library");
+                      }});
 }
 
 #endif

@@ -1,11 +1,11 @@
 // Matrix products by the BLAS library, where there is one.
 #pragma once
 
-#include "antichain/runtime/kernel_table.h"
+#include "antichain/backends/cpu/product_kernel.h"
 
 namespace antichain::cpu {
 
 /// Adds the kernel; without a BLAS library it refuses every op and says so.
-void register_blas_matmul(KernelTable& kernels);
+void add_blas_matmul(std::vector<ProductKernel>& products);
 
 }  // namespace antichain::cpu

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <memory>
 
 #include "antichain/backends/cpu/convert_elements.h"
@@ -23,7 +22,7 @@ std::int64_t power_of_two_below(std::int64_t number) {
       std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(number, 1))));
 }
 
-// A tensor as the library wants it: converted first where its type is another.
+// An input as the library wants it: converted first where its type is another.
 class Converted {
  public:
   Converted(const Tensor& tensor, DType dtype) {
@@ -37,12 +36,6 @@ class Converted {
     }
     convert_elements(tensor, copy_);
     return copy_.raw();
-  }
-  void* target(const Tensor& tensor) const { return (copy_.defined() ? copy_ : tensor).raw(); }
-  void write(const Tensor& tensor) const {
-    if (copy_.defined()) {
-      convert_elements(copy_, tensor);
-    }
   }
 
  private:
@@ -114,29 +107,31 @@ ConvGrid choose_conv_grid(const ConvSizes& sizes, ConvPart part) {
   return grid;
 }
 
-KernelFunction plan_conv(const KernelContext& context, ConvPart part, DType dtype,
-                         const MakeConv& make) {
-  if (context.out().numel() == 0) {
-    return [](KernelContext&) {};
+ProductPlan plan_conv(const KernelContext& context, ConvPart part, DType dtype,
+                      const MakeConv& make, Destination to) {
+  const Tensor& out = context.out();
+  if (out.numel() == 0) {
+    return {.run = [](KernelContext&, const TakeBlock*) {}};
   }
   if (context.in(0).numel() == 0 || context.in(1).numel() == 0) {
-    // Sums of nothing; zero has no bit set in any element type.
-    return [](KernelContext& run) { std::memset(run.out().raw(), 0, run.out().bytes()); };
+    return plan_zeros();
   }
   struct Plan {
-    Converted first, second, result;
+    Converted first, second;
     ConvFunction compute;
   };
-  const auto plan =
-      std::make_shared<const Plan>(Plan{.first = Converted(context.in(0), dtype),
-                                        .second = Converted(context.in(1), dtype),
-                                        .result = Converted(context.out(), dtype),
-                                        .compute = make(ConvSizes::of(context, part))});
-  return [plan](KernelContext& run) {
-    const void *first = plan->first.read(run.in(0)), *second = plan->second.read(run.in(1));
-    plan->compute(first, second, plan->result.target(run.out()));
-    plan->result.write(run.out());
-  };
+  const ConvSizes sizes = ConvSizes::of(context, part);
+  const auto plan = std::make_shared<const Plan>(
+      Plan{.first = Converted(context.in(0), dtype),
+           .second = Converted(context.in(1), dtype),
+           .compute = make(sizes, ProductTarget::is_apart(out, dtype, to))});
+  return {.run =
+              [plan, dtype](KernelContext& run, const TakeBlock* take) {
+                const void* const first = plan->first.read(run.in(0));
+                const void* const second = plan->second.read(run.in(1));
+                plan->compute(first, second, ProductTarget(run.out(), dtype, take));
+              },
+          .cuts_rows = choose_conv_grid(sizes, part).channels > 1};
 }
 
 }  // namespace antichain::cpu

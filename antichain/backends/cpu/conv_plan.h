@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <functional>
 
+#include "antichain/backends/cpu/product_kernel.h"
 #include "antichain/graph/kernel_context.h"
 #include "antichain/ops/reference/sliding_windows.h"
-#include "antichain/runtime/kernel_table.h"
 
 namespace antichain::cpu {
 
@@ -57,13 +57,15 @@ struct ConvGrid {
 };
 ConvGrid choose_conv_grid(const ConvSizes& sizes, ConvPart part);
 
-/// Computes the part from the two others, all packed.
-using ConvFunction = std::function<void(const void* first, const void* second, void* result)>;
-using MakeConv = std::function<ConvFunction(const ConvSizes&)>;
+/// Computes the part from the two others, which are packed.
+using ConvFunction =
+    std::function<void(const void* first, const void* second, const ProductTarget& result)>;
+/// Prepares one; `apart`: blocks are packed, not parts of the result.
+using MakeConv = std::function<ConvFunction(const ConvSizes&, bool apart)>;
 
 /// Plans a convolution that is computed as `dtype`: elements of another type are converted there
 /// and back. `make` sees no empty sizes.
-KernelFunction plan_conv(const KernelContext& context, ConvPart part, DType dtype,
-                         const MakeConv& make);
+ProductPlan plan_conv(const KernelContext& context, ConvPart part, DType dtype,
+                      const MakeConv& make, Destination to);
 
 }  // namespace antichain::cpu

@@ -4,24 +4,38 @@
 #include "antichain/backends/cpu/blas_convolution.h"
 #include "antichain/backends/cpu/blas_matmul.h"
 #include "antichain/backends/cpu/elementwise.h"
+#include "antichain/backends/cpu/fused_product.h"
 #include "antichain/backends/cpu/fused_steps.h"
 #include "antichain/backends/cpu/gather_kernels.h"
 #include "antichain/backends/cpu/jit/jit_compiler.h"
 #include "antichain/backends/cpu/movement_kernels.h"
 #include "antichain/backends/cpu/norm_gradient_kernels.h"
 #include "antichain/backends/cpu/onednn_kernels.h"
+#include "antichain/backends/cpu/parallel.h"
 #include "antichain/backends/cpu/pooling_kernels.h"
 #include "antichain/backends/cpu/random_kernels.h"
 #include "antichain/backends/cpu/reduce_kernels.h"
 #include "antichain/backends/cpu/rowwise_kernels.h"
 #include "antichain/backends/cpu/sparse_kernels.h"
 #include "antichain/backends/cpu/state_kernels.h"
+#include "antichain/backends/cpu/step_time.h"
 #include "antichain/backends/cpu/update_kernels.h"
 #include "antichain/ops/fused.h"
+#include "antichain/ops/fused_product.h"
 
 namespace antichain {
 
 namespace {
+
+// Of each kind, in the order in which they are tried.
+std::vector<cpu::ProductKernel> products() {
+  std::vector<cpu::ProductKernel> products;
+  cpu::add_onednn_matmul(products);
+  cpu::add_blas_matmul(products);
+  cpu::add_onednn_convolution(products);
+  cpu::add_blas_convolution(products);
+  return products;
+}
 
 class CpuBackend final : public Backend {
  public:
@@ -34,10 +48,8 @@ class CpuBackend final : public Backend {
     cpu::register_reductions(kernels_);
     cpu::register_state_updates(kernels_);
     cpu::register_optimiser_steps(kernels_);
-    cpu::register_onednn_matmul(kernels_);
-    cpu::register_blas_matmul(kernels_);
-    cpu::register_onednn_convolution(kernels_);
-    cpu::register_blas_convolution(kernels_);
+    cpu::register_products(kernels_, products());
+    cpu::register_fused_products(kernels_, products(), jit_);
     cpu::register_rowwise(kernels_);
     cpu::register_norm_gradients(kernels_);
     cpu::register_along_axis(kernels_);
@@ -57,8 +69,16 @@ class CpuBackend final : public Backend {
     return tensor;
   }
   void copy(const Tensor& to, const Tensor& from) const override { to.copy_from(from); }
+  int lanes() const override { return cpu::num_threads(); }
+  StepTime step_time(Op op, const DimEnv& sizes) const override {
+    return cpu::step_time(op, sizes, lanes());
+  }
+  void run_lanes(int count, FunctionRef<void(int lane)> run) const override {
+    cpu::parallel_tasks(count, [&run](std::int64_t lane) { run(static_cast<int>(lane)); });
+  }
   std::string generated_code(Op op) const override {
-    return jit_ && &op.def() == &fused_def() ? cpu::compiled_code(op, *jit_) : std::string();
+    const bool is_fused = &op.def() == &fused_def() || &op.def() == &fused_product_def();
+    return jit_ && is_fused ? cpu::compiled_code(op, *jit_) : std::string();
   }
 
  private:

@@ -26,8 +26,8 @@ std::int64_t bytes_of(DType dtype) { return static_cast<std::int64_t>(size_of(dt
 }  // namespace
 
 ElementwisePlan::ElementwisePlan(const Shape& shape, const std::vector<PieceInput>& inputs,
-                                 std::vector<PieceStep> steps)
-    : steps_(std::move(steps)), inputs_(inputs.size()), count_(numel(shape)) {
+                                 std::vector<PieceStep> steps, InBlocks blocks)
+    : steps_(std::move(steps)), inputs_(inputs.size()), count_(numel(shape)), blocks_(blocks) {
   std::vector<bool> used(inputs_.size(), false);
   for (const PieceStep& step : steps_) {
     for (const PieceStep::Result& result : step.results) {
@@ -89,7 +89,8 @@ void ElementwisePlan::choose_piece(const std::vector<PieceInput>& inputs) {
   }
   std::int64_t bytes = 0;
   for (std::size_t n = 0; n < inputs_.size(); ++n) {
-    bytes += numel(inputs[n].shape) > 1 ? inputs_[n].element_bytes : 0;
+    const bool counts = inputs_[n].access != Access::unused && numel(inputs[n].shape) > 1;
+    bytes += counts ? inputs_[n].element_bytes : 0;
   }
   for (const Result& result : results_) {
     bytes += result.output >= 0 ? result.element_bytes : 0;
@@ -116,12 +117,15 @@ std::int64_t ElementwisePlan::packed_period(const Input& input) const {
 void ElementwisePlan::choose_access() {
   std::int64_t longest = 1;  // period; shorter ones divide it, as all end with the last axis
   bool walks = false, buffered = false;
-  for (Input& input : inputs_) {
+  for (std::size_t n = 0; n < inputs_.size(); ++n) {
+    Input& input = inputs_[n];
     if (input.access == Access::unused) {
       continue;
     }
     input.period = packed_period(input);
-    if (input.period == count_) {
+    if (static_cast<int>(n) == blocks_.input) {
+      input.access = Access::block;
+    } else if (input.period == count_) {
       input.access = Access::direct;
     } else if (input.period > 0 && input.period <= most_ / 2) {
       input.access = Access::pattern;
@@ -132,7 +136,10 @@ void ElementwisePlan::choose_access() {
     }
   }
   const std::size_t last = num_axes_ - 1;
-  by_rows_ = walks && sizes_[last] >= (steps_.size() == 1 ? kShortRow : kShortRowOfSeveral);
+  // A part of a row begins anywhere in a period: patterns would be filled anew for each.
+  const bool several = steps_.size() > 1 && !blocks_.cuts_rows;
+  by_rows_ =
+      (walks || blocks_.cuts_rows) && sizes_[last] >= (several ? kShortRowOfSeveral : kShortRow);
   for (Input& input : inputs_) {
     if (by_rows_ && (input.access == Access::pattern || input.access == Access::walk) &&
         input.strides[last] == input.element_bytes) {
@@ -256,11 +263,11 @@ void ElementwisePlan::fill(const Input& input, const std::byte* from, std::int64
   }
 }
 
-// One period, and then twice as much again and again.
-void ElementwisePlan::fill_pattern(const Input& input, const std::byte* from, std::int64_t size,
-                                   std::byte* buffer) const {
+// One period, from wherever `first` is in it, and then twice as much again and again.
+void ElementwisePlan::fill_pattern(const Input& input, const std::byte* from, std::int64_t first,
+                                   std::int64_t size, std::byte* buffer) const {
   std::int64_t filled = std::min(input.period, size);
-  fill(input, from, 0, filled, buffer);
+  fill(input, from, first, filled, buffer);
   for (std::int64_t more; filled < size; filled += more) {
     more = std::min(filled, size - filled);
     std::memcpy(buffer + filled * input.element_bytes, buffer,
@@ -298,47 +305,77 @@ void ElementwisePlan::run_steps(const std::byte** values, const Operands& operan
   }
 }
 
-void ElementwisePlan::run_range(const Operands& operands, std::int64_t first, std::int64_t last,
-                                std::byte* scratch) const {
-  if (first == last) {
-    return;
-  }
+void ElementwisePlan::run_part(const Operands& operands, const Block& part, const std::byte* given,
+                               std::byte* scratch) const {
   const std::byte* values[kMaxValues];
-  for (std::size_t n = 0; n < inputs_.size(); ++n) {
-    if (inputs_[n].access == Access::pattern) {
-      values[n] = scratch + inputs_[n].buffer;
-      fill_pattern(inputs_[n], operands.in[n], std::min(piece_, last - first),
-                   scratch + inputs_[n].buffer);
-    }
-  }
   const std::int64_t row = sizes_[num_axes_ - 1];
-  for (std::int64_t size; first < last; first += size) {
-    size = std::min(piece_, last - first);
-    size = by_rows_ ? std::min(size, row - first % row) : size;
+  for (std::int64_t i = 0; i < part.rows; ++i) {
+    std::int64_t first = part.first + i * part.step;
+    const std::int64_t last = first + part.width;
     for (std::size_t n = 0; n < inputs_.size(); ++n) {
       const Input& input = inputs_[n];
-      if (input.access == Access::direct) {
-        values[n] = operands.in[n] + first * input.element_bytes;
-      } else if (input.access == Access::row) {
-        values[n] = operands.in[n] + offset(input, first);
-      } else if (input.access == Access::walk) {
-        fill(input, operands.in[n], first, size, scratch + input.buffer);
+      if (input.access == Access::pattern && (i == 0 || input.period > 1)) {
         values[n] = scratch + input.buffer;
+        fill_pattern(input, operands.in[n], first, std::min(piece_, part.width),
+                     scratch + input.buffer);
       }
     }
-    run_steps(values, operands, scratch, first, size);
+    const std::int64_t before = first - i * part.width;  // the block's element 0, if it were packed
+    for (std::int64_t size; first < last; first += size) {
+      size = std::min(piece_, last - first);
+      size = by_rows_ ? std::min(size, row - first % row) : size;
+      for (std::size_t n = 0; n < inputs_.size(); ++n) {
+        const Input& input = inputs_[n];
+        if (input.access == Access::direct) {
+          values[n] = operands.in[n] + first * input.element_bytes;
+        } else if (input.access == Access::block) {
+          values[n] = given + (first - before) * input.element_bytes;
+        } else if (input.access == Access::row) {
+          values[n] = operands.in[n] + offset(input, first);
+        } else if (input.access == Access::walk) {
+          fill(input, operands.in[n], first, size, scratch + input.buffer);
+          values[n] = scratch + input.buffer;
+        }
+      }
+      run_steps(values, operands, scratch, first, size);
+    }
   }
 }
 
-void ElementwisePlan::run(const Operands& operands) const {
-  const auto run_some = [&](std::int64_t first, std::int64_t last) {
-    run_range(operands, first, last, scratch_bytes_ > 0 ? thread_scratch(scratch_bytes_) : nullptr);
-  };
-  if (count_ * static_cast<std::int64_t>(steps_.size()) < kParallelFrom) {
-    run_some(0, count_);
-  } else {
-    parallel_ranges(count_, grain_, run_some);
+void ElementwisePlan::run_range(const Operands& operands, std::int64_t first, std::int64_t last,
+                                std::byte* scratch) const {
+  if (first < last) {
+    run_part(operands, {first, 1, last - first, last - first}, nullptr, scratch);
   }
+}
+
+void ElementwisePlan::run_block(const Operands& operands, const Block& block,
+                                const std::byte* given) const {
+  const std::int64_t count = block.elements();
+  const bool one_run = block.rows == 1 || block.width == block.step;
+  const auto run_some = [&](const Block& part, const std::byte* there) {
+    std::byte* const scratch = scratch_bytes_ > 0 ? thread_scratch(scratch_bytes_) : nullptr;
+    run_part(operands, part, there, scratch);
+  };
+  if (count == 0) {
+    return;
+  }
+  if (!one_run || count * static_cast<std::int64_t>(steps_.size()) < kParallelFrom) {
+    run_some(one_run ? Block{block.first, 1, count, count} : block, given);
+    return;
+  }
+  // A block that is not computed beside others is shared out among the threads.
+  parallel_ranges(count, grain_, [&](std::int64_t first, std::int64_t last) {
+    const std::byte* const there =
+        blocks_.input < 0
+            ? nullptr
+            : given + first * inputs_[static_cast<std::size_t>(blocks_.input)].element_bytes;
+    run_some({block.first + first, 1, last - first, last - first}, there);
+  });
+}
+
+void ElementwisePlan::run(const Operands& operands) const {
+  run_block(operands, {0, 1, count_, count_}, nullptr);
 }
 
 }  // namespace antichain::cpu

@@ -10,6 +10,7 @@
 
 #include "antichain/backends/cpu/jit/cluster_code.h"
 #include "antichain/backends/cpu/simd/loops.h"
+#include "antichain/backends/cpu/work_blocks.h"
 #include "antichain/tensor/tensor.h"
 
 namespace antichain::cpu {
@@ -36,6 +37,12 @@ struct PieceInput {
   Strides strides;
 };
 
+/// Says that a plan runs block by block.
+struct InBlocks {
+  int input = -1;          // comes with each block, packed; -1: none does
+  bool cuts_rows = false;  // some block is not one run of elements
+};
+
 /// Plans once for shapes and strides, then runs many times without allocating.
 class ElementwisePlan {
  public:
@@ -43,7 +50,7 @@ class ElementwisePlan {
 
   /// Plans for outputs of this shape, which are packed.
   ElementwisePlan(const Shape& shape, const std::vector<PieceInput>& inputs,
-                  std::vector<PieceStep> steps);
+                  std::vector<PieceStep> steps, InBlocks blocks = {});
 
   /// Addresses of the first elements of inputs and outputs; only what is used is set.
   struct Operands {
@@ -55,6 +62,8 @@ class ElementwisePlan {
   /// Computes elements [first, last) of the outputs. `scratch` is memory of scratch_bytes().
   void run_range(const Operands& operands, std::int64_t first, std::int64_t last,
                  std::byte* scratch) const;
+  /// Computes a block of the outputs; `given` is the block of the input that comes with it.
+  void run_block(const Operands& operands, const Block& block, const std::byte* given) const;
   std::size_t scratch_bytes() const { return scratch_bytes_; }
 
  private:
@@ -63,6 +72,7 @@ class ElementwisePlan {
     direct,   // in place: it is packed as the outputs are
     pattern,  // from a buffer, filled once: the same `period` elements over and over
     row,      // in place: it is packed along the last axis, and pieces end where rows end
+    block,    // in place: it comes with each block
     walk,     // from a buffer, filled for every piece
     unused,   // nobody reads it: a number that became part of compiled code
   };
@@ -90,8 +100,10 @@ class ElementwisePlan {
               std::byte* buffer) const;
   void fill(const Input& input, const std::byte* from, std::int64_t first, std::int64_t size,
             std::byte* buffer) const;
-  void fill_pattern(const Input& input, const std::byte* from, std::int64_t size,
-                    std::byte* buffer) const;
+  void fill_pattern(const Input& input, const std::byte* from, std::int64_t first,
+                    std::int64_t size, std::byte* buffer) const;
+  void run_part(const Operands& operands, const Block& part, const std::byte* given,
+                std::byte* scratch) const;
   void run_steps(const std::byte** values, const Operands& operands, std::byte* scratch,
                  std::int64_t first, std::int64_t size) const;
 
@@ -101,6 +113,7 @@ class ElementwisePlan {
   std::array<std::int64_t, kMaxAxes> sizes_{};
   std::size_t num_axes_ = 1;
   std::int64_t count_;
+  InBlocks blocks_;
   std::int64_t most_ = 0;   // elements that buffers have room for
   std::int64_t piece_ = 0;  // most elements per call of a loop
   std::int64_t grain_ = 0;  // elements per range

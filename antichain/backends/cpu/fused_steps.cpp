@@ -6,19 +6,28 @@
 #include "antichain/backends/cpu/elementwise.h"
 #include "antichain/backends/cpu/jit/jit_compiler.h"
 #include "antichain/graph/structural_ops.h"
+#include "antichain/ops/fused_product.h"
 
 namespace antichain::cpu {
 
 namespace {
 
-// Returns the ops of a body, numbers aside, with their sections, in the order of those.
+bool has_product(Op fused) { return &fused.def() == &fused_product_def(); }
+
+// The values that steps count before the numbers.
+std::size_t num_given(Op op) {
+  return static_cast<std::size_t>(op.num_inputs()) + (has_product(op) ? 1 : 0);
+}
+
+// Returns the ops of a body, numbers and a product aside, with their sections, in the order of
+// those.
 std::vector<std::pair<int, Op>> ops_by_section(Graph& graph, RegionId body) {
   const FusedShape shape = fused_shape(graph, body);
   std::vector<std::pair<int, Op>> result;
   std::unordered_map<VarId, int> sections;
   for (OpId id : graph.region(body).ops) {
     const Op op = graph.op(id);
-    if (&op.def() == &constant_def()) {
+    if (&op.def() == &constant_def() || is_fusible_product(op.def())) {
       continue;
     }
     int round = 0;
@@ -80,6 +89,9 @@ FusedSteps fused_steps(SimdLevel level, Op fused) {
     numbers.emplace(value, static_cast<int>(numbers.size()));
   };
   std::ranges::for_each(body.params, count);
+  if (has_product(fused)) {
+    count(product_of(fused).output().id());
+  }
   for (OpId id : body.ops) {
     if (const Op op = graph.op(id); &op.def() == &constant_def()) {
       count(op.output().id());
@@ -113,6 +125,36 @@ FusedSteps fused_steps(SimdLevel level, Op fused) {
     result.support = Support::no("too many values");
   }
   return result;
+}
+
+Support supports_steps(SimdLevel level, Op op, const FusedSteps& steps, JitCompiler* jit) {
+  if (Support support = cpu_supports(level); !support.yes) {
+    return support;
+  }
+  const Dims shape = &op.def() == &fused_def() ? fused_shape(op.graph(), op.regions()[0]).domain
+                                               : op.output().shape();
+  if (shape.size() > ElementwisePlan::kMaxAxes) {
+    return Support::no("more than " + std::to_string(ElementwisePlan::kMaxAxes) + " axes");
+  }
+  if (steps.support.yes && jit != nullptr) {
+    // While the rest of the graph is compiled; who plans waits for it.
+    start_compiling(steps, num_given(op), *jit);
+  }
+  return steps.support;
+}
+
+bool may_overwrite(Op fused, int out, int in) {
+  const RegionInfo& body = fused.graph().region(fused.regions()[0]);
+  const VarId input = body.params[static_cast<std::size_t>(in)];
+  bool written = false;
+  for (Op op : ops_in_order(fused)) {
+    const std::vector<Var> operands = op.inputs();
+    if (written && std::ranges::any_of(operands, [&](Var x) { return x.id() == input; })) {
+      return false;
+    }
+    written = written || op.output().id() == body.results[static_cast<std::size_t>(out)];
+  }
+  return true;
 }
 
 std::vector<std::pair<std::size_t, std::size_t>> compiled_runs(const FusedSteps& steps) {
@@ -251,8 +293,7 @@ std::string compiled_code(Op fused, const JitCompiler& jit) {
   const FusedSteps steps = fused_steps(SimdLevel::baseline, fused);
   std::string text;
   for (const auto& [first, last] : compiled_runs(steps)) {
-    const std::string code =
-        cluster_code(cluster_of(steps, first, last, static_cast<std::size_t>(fused.num_inputs())));
+    const std::string code = cluster_code(cluster_of(steps, first, last, num_given(fused)));
     text += code + "\n" + jit.assembly(code) + "\n";
   }
   return text;

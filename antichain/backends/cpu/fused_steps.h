@@ -31,10 +31,17 @@ struct FusedSteps {
   bool walks_rows() const;
 };
 
-/// Returns the ops of the body, numbers aside, in the order of the steps.
+/// Returns the ops of the body, numbers and a product aside, in the order of the steps.
 std::vector<Op> ops_in_order(Op fused);
-/// Returns a step for each of them, by the loops of a level.
+/// Returns a step for each of them, by the loops of a level. The product of a fused product is one
+/// more input, behind the others.
 FusedSteps fused_steps(SimdLevel level, Op fused);
+/// Says whether a level can run steps of an op, and starts to compile runs of them if it can and
+/// there is a compiler.
+Support supports_steps(SimdLevel level, Op op, const FusedSteps& steps, JitCompiler* jit);
+/// Returns whether nobody in the body of a fused op reads an input after an output has been written
+/// to its memory.
+bool may_overwrite(Op fused, int out, int in);
 
 /// Returns the runs of at least two ops that can be compiled together: [first, last) of the steps.
 std::vector<std::pair<std::size_t, std::size_t>> compiled_runs(const FusedSteps& steps);

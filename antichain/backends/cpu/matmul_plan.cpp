@@ -1,11 +1,9 @@
 #include "antichain/backends/cpu/matmul_plan.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <memory>
 
-#include "antichain/backends/cpu/convert_elements.h"
 #include "antichain/backends/cpu/matmul_operand.h"
 #include "antichain/backends/cpu/parallel.h"
 #include "antichain/backends/cpu/work_blocks.h"
@@ -19,38 +17,36 @@ constexpr std::int64_t kFewestRows = 32, kFewestColumns = 64;
 // Cuts at whole vector registers, and at whole tiles of the libraries' inner loops.
 constexpr std::int64_t kRowGranule = 8, kColumnGranule = 16;
 
-// A block of the products [first, last) of the batch; offsets in bytes.
+// One block of each of the products [first, last) of the batch; offsets in bytes.
 struct Task {
   std::int64_t first, last;
-  std::int64_t a, b, out;
+  std::int64_t a, b;
+  Block block;  // of the first product of the batch
   Product product;
 };
 
 struct MatmulPlan {
   MatmulOperand left, right;
   std::vector<std::int64_t> left_at, right_at;  // per product of the batch, bytes
-  std::int64_t out_bytes = 0;                   // of one product
   std::vector<Task> tasks;
-  Tensor result;  // where the products are converted to the output's type afterwards
 
-  void run(KernelContext& context) const;
+  void run(const KernelContext& context, const ProductTarget& target) const;
 };
 
-void MatmulPlan::run(KernelContext& context) const {
-  const Tensor& out = context.out();
+void MatmulPlan::run(const KernelContext& context, const ProductTarget& target) const {
   const std::byte *a = left.read(context.in(0)), *b = right.read(context.in(1));
-  auto* const target = static_cast<std::byte*>(result.defined() ? result.raw() : out.raw());
+  const std::int64_t one = left.rows * right.columns;
   parallel_tasks(static_cast<std::int64_t>(tasks.size()), [&](std::int64_t i) {
     const Task& task = tasks[static_cast<std::size_t>(i)];
+    Block block = task.block;
     for (std::int64_t n = task.first; n < task.last; ++n) {
       const auto at = static_cast<std::size_t>(n);
-      task.product(a + left_at[at] + task.a, b + right_at[at] + task.b,
-                   target + n * out_bytes + task.out);
+      block.first = task.block.first + n * one;
+      target.make(block, [&](void* elements) {
+        task.product(a + left_at[at] + task.a, b + right_at[at] + task.b, elements);
+      });
     }
   });
-  if (result.defined()) {
-    convert_elements(result, out);
-  }
 }
 
 // Leading axes along which the right matrix stays the same are rows of one taller left matrix,
@@ -94,11 +90,10 @@ std::vector<std::int64_t> matrix_offsets(const Shape& batch, const Strides& stri
 }
 
 std::vector<Task> cut_into_tasks(const MatmulPlan& plan, std::int64_t count, DType dtype,
-                                 DType out_dtype, const MakeProduct& make) {
+                                 bool apart, const MakeProduct& make) {
   const std::int64_t rows = plan.left.rows, columns = plan.right.columns;
   const std::int64_t inner = plan.left.columns;
   const auto bytes = static_cast<std::int64_t>(size_of(dtype));
-  const auto out_bytes = static_cast<std::int64_t>(size_of(out_dtype));
   const Grid grid = choose_grid(rows, columns, inner, count);
   const Cut row_cut(rows, grid.rows, kRowGranule),
       column_cut(columns, grid.columns, kColumnGranule);
@@ -110,18 +105,22 @@ std::vector<Task> cut_into_tasks(const MatmulPlan& plan, std::int64_t count, DTy
     for (std::int64_t i = 0; i < row_cut.parts(); ++i) {
       for (std::int64_t j = 0; j < column_cut.parts(); ++j) {
         const std::int64_t row = row_cut.first(i), column = column_cut.first(j);
+        const Block block = {.first = row * columns + column,
+                             .rows = row_cut.length_of(i),
+                             .width = column_cut.length_of(j),
+                             .step = columns};
         const ProductSizes sizes = {.dtype = dtype,
-                                    .rows = row_cut.length_of(i),
-                                    .columns = column_cut.length_of(j),
+                                    .rows = block.rows,
+                                    .columns = block.width,
                                     .inner = inner,
                                     .a = plan.left.strides,
                                     .b = plan.right.strides,
-                                    .out_row = columns};
+                                    .out_row = apart ? block.width : columns};
         tasks.push_back({.first = batch_cut.first(n),
                          .last = batch_cut.first(n) + batch_cut.length_of(n),
                          .a = row * plan.left.strides.row * bytes,
                          .b = column * plan.right.strides.column * bytes,
-                         .out = (row * columns + column) * out_bytes,
+                         .block = block,
                          .product = make(sizes)});
       }
     }
@@ -156,24 +155,20 @@ Grid choose_grid(std::int64_t rows, std::int64_t columns, std::int64_t inner, st
   return {};
 }
 
-KernelFunction plan_matmul(const KernelContext& context, DType dtype, const MakeProduct& make) {
+ProductPlan plan_matmul(const KernelContext& context, DType dtype, const MakeProduct& make,
+                        Destination to) {
   const Tensor& out = context.out();
   if (out.numel() == 0) {
-    return [](KernelContext&) {};
+    return {.run = [](KernelContext&, const TakeBlock*) {}};
   }
   auto plan = std::make_shared<MatmulPlan>(
       MatmulPlan{.left = MatmulOperand(context.in(0), context.attr<bool>("transpose_a"), dtype),
                  .right = MatmulOperand(context.in(1), context.attr<bool>("transpose_b"), dtype),
                  .left_at = {},
                  .right_at = {},
-                 .tasks = {},
-                 .result = {}});
-  if (plan->left.columns == 0) {  // a sum of nothing; zero has no bit set in any element type
-    return [](KernelContext& run) { std::memset(run.out().raw(), 0, run.out().bytes()); };
-  }
-  const bool convert = context.in(0).dtype() != dtype;
-  if (convert) {
-    plan->result = Tensor::empty(dtype, out.shape());
+                 .tasks = {}});
+  if (plan->left.columns == 0) {
+    return plan_zeros();
   }
   Shape batch(out.shape().begin(), out.shape().end() - 2);
   broadcast_batch(plan->left, batch);
@@ -181,11 +176,17 @@ KernelFunction plan_matmul(const KernelContext& context, DType dtype, const Make
   merge_batch_into_rows(plan->left, plan->right, batch);
   plan->left_at = matrix_offsets(batch, plan->left.batch_strides, size_of(dtype));
   plan->right_at = matrix_offsets(batch, plan->right.batch_strides, size_of(dtype));
-  const DType result_dtype = convert ? dtype : out.dtype();
-  plan->out_bytes =
-      plan->left.rows * plan->right.columns * static_cast<std::int64_t>(size_of(result_dtype));
-  plan->tasks = cut_into_tasks(*plan, numel(batch), dtype, result_dtype, make);
-  return [plan](KernelContext& run) { plan->run(run); };
+  // The product of converted elements has their type; of others it is what the op says.
+  const DType computed = context.in(0).dtype() != dtype ? dtype : out.dtype();
+  plan->tasks =
+      cut_into_tasks(*plan, numel(batch), dtype, ProductTarget::is_apart(out, computed, to), make);
+  const bool cuts_rows = std::ranges::any_of(
+      plan->tasks, [](const Task& task) { return task.block.width != task.block.step; });
+  return {.run =
+              [plan, computed](KernelContext& run, const TakeBlock* take) {
+                plan->run(run, ProductTarget(run.out(), computed, take));
+              },
+          .cuts_rows = cuts_rows};
 }
 
 }  // namespace antichain::cpu

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <functional>
 
+#include "antichain/backends/cpu/product_kernel.h"
 #include "antichain/graph/kernel_context.h"
-#include "antichain/runtime/kernel_table.h"
 
 namespace antichain::cpu {
 
@@ -39,6 +39,7 @@ Grid choose_grid(std::int64_t rows, std::int64_t columns, std::int64_t inner, st
 
 /// Plans a matmul whose elements are multiplied as `dtype`: converted there and back where they are
 /// of another type. Takes inputs of any strides; `make` is called for every block.
-KernelFunction plan_matmul(const KernelContext& context, DType dtype, const MakeProduct& make);
+ProductPlan plan_matmul(const KernelContext& context, DType dtype, const MakeProduct& make,
+                        Destination to);
 
 }  // namespace antichain::cpu

@@ -6,19 +6,21 @@ namespace antichain::cpu {
 
 namespace {
 
-void add_refusing(KernelTable& kernels, const OpDef& def, const std::string& name) {
-  kernels.add(def, {name, [](Op) { return Support::no("this build has no oneDNN"); }});
+void add_refusing(std::vector<ProductKernel>& products, const OpDef& def, const std::string& name) {
+  products.push_back({.name = name, .def = &def, .supports = [](Op) {
+                        return Support::no("this build has no oneDNN");
+                      }});
 }
 
 }  // namespace
 
-void register_onednn_matmul(KernelTable& kernels) {
-  add_refusing(kernels, matmul_def(), "onednn matmul");
+void add_onednn_matmul(std::vector<ProductKernel>& products) {
+  add_refusing(products, matmul_def(), "onednn matmul");
 }
 
-void register_onednn_convolution(KernelTable& kernels) {
+void add_onednn_convolution(std::vector<ProductKernel>& products) {
   for (const OpDef* def : convolution_family()) {
-    add_refusing(kernels, *def, "onednn convolution");
+    add_refusing(products, *def, "onednn convolution");
   }
 }
 

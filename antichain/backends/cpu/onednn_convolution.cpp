@@ -44,7 +44,6 @@ std::int64_t choose_step(const ConvSizes& sizes, DType dtype, std::int64_t parts
 const void* at(const void* start, std::int64_t bytes) {
   return static_cast<const std::byte*>(start) + bytes;
 }
-void* at(void* start, std::int64_t bytes) { return static_cast<std::byte*>(start) + bytes; }
 
 // The weight of some channels, brought into the layout that oneDNN computes in once per run.
 class WeightCopy {
@@ -72,22 +71,28 @@ class WeightCopy {
 // time.
 class ExampleConv {
  public:
-  ExampleConv(const ConvSizes& sizes, ConvPart part, DType dtype) {
+  ExampleConv(const ConvSizes& sizes, ConvPart part, DType dtype, bool apart) {
     const ConvGrid grid = choose_conv_grid(sizes, part);
     const std::int64_t step = choose_step(sizes, dtype, grid.batch);
     const Cut steps(sizes.batch / step, grid.batch);
     const Cut channels(part == ConvPart::x ? sizes.in : sizes.out, grid.channels, kChannelGranule);
     const auto bytes = static_cast<std::int64_t>(size_of(dtype));
-    in_bytes_ = step * bytes * (part == ConvPart::output ? sizes.x_step : sizes.output_step);
-    out_bytes_ = step * bytes * (part == ConvPart::output ? sizes.output_step : sizes.x_step);
+    const bool is_output = part == ConvPart::output;
+    const std::int64_t result_step = is_output ? sizes.output_step : sizes.x_step;
+    in_bytes_ = step * bytes * (is_output ? sizes.x_step : sizes.output_step);
+    out_size_ = step * result_step;
     for (std::int64_t c = 0; c < channels.parts(); ++c) {
       ConvSlice slice = slice_channels(sizes, part, channels.first(c), channels.length_of(c));
       slice.sizes.batch = step;
+      const std::int64_t width = is_output ? slice.sizes.output_size() : slice.sizes.x_size();
+      if (apart) {
+        (is_output ? slice.sizes.output_step : slice.sizes.x_step) = width;
+      }
       for (std::int64_t i = 0; i < steps.parts(); ++i) {
         tasks_.push_back({.first = steps.first(i),
                           .last = steps.first(i) + steps.length_of(i),
                           .slice = static_cast<std::size_t>(c),
-                          .result_at = slice.result_at * bytes,
+                          .block = {slice.result_at, step, width, result_step},
                           .conv = {slice.sizes, part, dtype, StagedConv::Weight::best}});
       }
       slices_.push_back({.weight_at = slice.second_at * bytes,
@@ -96,16 +101,19 @@ class ExampleConv {
     }
   }
 
-  void run(const void* in, const void* weight, void* out) {
+  void run(const void* in, const void* weight, const ProductTarget& out) {
     parallel_tasks(std::ssize(slices_), [&](std::int64_t i) {
       Slice& slice = slices_[static_cast<std::size_t>(i)];
       slice.weight = slice.copy.make(at(weight, slice.weight_at));
     });
     parallel_tasks(std::ssize(tasks_), [&](std::int64_t i) {
       Task& task = tasks_[static_cast<std::size_t>(i)];
+      Block block = task.block;
       for (std::int64_t n = task.first; n < task.last; ++n) {
-        task.conv.run(at(in, n * in_bytes_), slices_[task.slice].weight,
-                      at(out, n * out_bytes_ + task.result_at));
+        block.first = task.block.first + n * out_size_;
+        out.make(block, [&](void* elements) {
+          task.conv.run(at(in, n * in_bytes_), slices_[task.slice].weight, elements);
+        });
       }
     });
   }
@@ -119,12 +127,13 @@ class ExampleConv {
   struct Task {
     std::int64_t first, last;  // steps
     std::size_t slice;
-    std::int64_t result_at;  // bytes
+    Block block;  // of the first step
     StagedConv conv;
   };
   std::vector<Slice> slices_;
   std::vector<Task> tasks_;
-  std::int64_t in_bytes_, out_bytes_;  // of one step
+  std::int64_t in_bytes_;  // of one step
+  std::int64_t out_size_;  // elements of one step
 };
 
 // Gradient of the weight: each thread sums over some examples for some channels of the output; then
@@ -153,7 +162,12 @@ class WeightGradient {
     }
   }
 
-  void run(const void* output, const void* x, void* weight) {
+  void run(const void* output, const void* x, const ProductTarget& weight) {
+    weight.make({0, 1, size_, size_}, [&](void* elements) { sum_up(output, x, elements); });
+  }
+
+ private:
+  void sum_up(const void* output, const void* x, void* weight) {
     float* const sums = partial_.defined() ? partial_.data<float>() : static_cast<float*>(weight);
     parallel_tasks(std::ssize(tasks_), [&](std::int64_t i) {
       Task& task = tasks_[static_cast<std::size_t>(i)];
@@ -169,7 +183,6 @@ class WeightGradient {
     }
   }
 
- private:
   struct Task {
     std::int64_t output_at, x_at;  // bytes
     std::int64_t sum_at;           // elements
@@ -181,15 +194,15 @@ class WeightGradient {
   Tensor partial_;
 };
 
-ConvFunction make(const ConvSizes& sizes, ConvPart part, DType dtype) {
+ConvFunction make(const ConvSizes& sizes, ConvPart part, DType dtype, bool apart) {
   const auto function = [](auto conv) {
-    return [conv](const void* first, const void* second, void* result) {
+    return [conv](const void* first, const void* second, const ProductTarget& result) {
       conv->run(first, second, result);
     };
   };
   return part == ConvPart::weight
              ? ConvFunction(function(std::make_shared<WeightGradient>(sizes, dtype)))
-             : ConvFunction(function(std::make_shared<ExampleConv>(sizes, part, dtype)));
+             : ConvFunction(function(std::make_shared<ExampleConv>(sizes, part, dtype, apart)));
 }
 
 bool has_brain_floats() {
@@ -217,33 +230,38 @@ Support supports(Op op) {
                                          : Support::no("oneDNN convolves over 3 axes at most");
 }
 
-KernelFunction plan(const KernelContext& context, ConvPart part) {
+ProductPlan plan(const KernelContext& context, ConvPart part, Destination to) {
 #ifdef ANTICHAIN_HAS_BLAS
   // Decided here, by the sizes of the run: whether a size is a symbol must not change a bit.
   if (part == ConvPart::x && context.in(1).shape()[1] < kFewestInputChannels &&
       context.attr<std::int64_t>("groups") == 1) {
-    return plan_column_conv(context, part);
+    return plan_column_conv(context, part, to);
   }
 #endif
   // Version 2 has no f16 on CPUs, so those are computed as f32.
   const DType dtype = context.in(0).dtype() == f16 ? f32 : context.in(0).dtype();
-  return plan_conv(context, part, dtype,
-                   [part, dtype](const ConvSizes& sizes) { return make(sizes, part, dtype); });
+  return plan_conv(
+      context, part, dtype,
+      [part, dtype](const ConvSizes& sizes, bool apart) { return make(sizes, part, dtype, apart); },
+      to);
 }
 
-void add_kernel(KernelTable& kernels, const OpDef& def, ConvPart part) {
-  kernels.add(def, {.name = "onednn convolution",
-                    .supports = supports,
-                    .plan = [part](const KernelContext& context) { return plan(context, part); }});
+void add_kernel(std::vector<ProductKernel>& products, const OpDef& def, ConvPart part) {
+  products.push_back({.name = "onednn convolution",
+                      .def = &def,
+                      .supports = supports,
+                      .plan = [part](const KernelContext& context, Destination to) {
+                        return plan(context, part, to);
+                      }});
 }
 
 }  // namespace
 
-void register_onednn_convolution(KernelTable& kernels) {
-  add_kernel(kernels, conv_def(), ConvPart::output);
-  add_kernel(kernels, conv_input_gradient_def(), ConvPart::x);
-  add_kernel(kernels, conv_transpose_def(), ConvPart::x);
-  add_kernel(kernels, conv_weight_gradient_def(), ConvPart::weight);
+void add_onednn_convolution(std::vector<ProductKernel>& products) {
+  add_kernel(products, conv_def(), ConvPart::output);
+  add_kernel(products, conv_input_gradient_def(), ConvPart::x);
+  add_kernel(products, conv_transpose_def(), ConvPart::x);
+  add_kernel(products, conv_weight_gradient_def(), ConvPart::weight);
 }
 
 }  // namespace antichain::cpu

@@ -69,17 +69,19 @@ Support supports(Op op) {
 }
 
 // Version 2 has no f16 on CPUs, so those are multiplied as f32.
-KernelFunction plan(const KernelContext& context) {
+ProductPlan plan(const KernelContext& context, Destination to) {
   const DType dtype = context.in(0).dtype();
-  return plan_matmul(context, dtype == f16 ? f32 : dtype, make_product);
+  return plan_matmul(context, dtype == f16 ? f32 : dtype, make_product, to);
 }
 
 }  // namespace
 
-void register_onednn_matmul(KernelTable& kernels) {
-  kernels.add(
-      matmul_def(),
-      {.name = "onednn matmul", .supports = supports, .plan = plan, .strided_inputs = true});
+void add_onednn_matmul(std::vector<ProductKernel>& products) {
+  products.push_back({.name = "onednn matmul",
+                      .def = &matmul_def(),
+                      .supports = supports,
+                      .plan = plan,
+                      .strided_inputs = true});
 }
 
 }  // namespace antichain::cpu

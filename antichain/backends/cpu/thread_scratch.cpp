@@ -1,5 +1,6 @@
 #include "antichain/backends/cpu/thread_scratch.h"
 
+#include <array>
 #include <memory>
 #include <new>
 
@@ -20,8 +21,9 @@ struct Scratch {
 
 }  // namespace
 
-std::byte* thread_scratch(std::size_t bytes) {
-  thread_local Scratch scratch;
+std::byte* thread_scratch(std::size_t bytes, ScratchUse use) {
+  thread_local std::array<Scratch, 2> all;
+  Scratch& scratch = all[static_cast<std::size_t>(use)];
   if (scratch.bytes < bytes) {
     scratch = {};  // the old block is not needed while the new one is allocated
     scratch.memory.reset(static_cast<std::byte*>(::operator new(bytes, kAlignment)));

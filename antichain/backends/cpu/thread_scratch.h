@@ -13,8 +13,11 @@ constexpr std::size_t whole_cache_lines(std::size_t bytes) {
   return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
 }
 
+/// Says who asks for memory: a kernel, or code that keeps it while it calls kernels.
+enum class ScratchUse { kernel, around_kernels };
+
 /// Returns memory of the calling thread, at least `bytes`, on a cache line. It holds anything, and
-/// is the caller's until this thread asks again.
-std::byte* thread_scratch(std::size_t bytes);
+/// is the caller's until this thread asks again for the same use.
+std::byte* thread_scratch(std::size_t bytes, ScratchUse use = ScratchUse::kernel);
 
 }  // namespace antichain::cpu

@@ -23,4 +23,12 @@ struct Cut {
   std::int64_t length_of(std::int64_t part) const { return std::min(length, size - first(part)); }
 };
 
+/// Part of a packed result: `rows` runs of `width` elements, their starts `step` apart, from
+/// element `first` on.
+struct Block {
+  std::int64_t first, rows, width, step;
+
+  std::int64_t elements() const { return rows * width; }
+};
+
 }  // namespace antichain::cpu

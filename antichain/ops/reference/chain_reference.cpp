@@ -12,8 +12,8 @@ namespace {
 
 // Where one state is read from and written to.
 struct StateWalk {
-  Tensor now, next;  // before and after the present step
-  Tensor spare[2];   // for what is not stacked: pieces of the workspace
+  Tensor now, next;   // before and after the present step
+  Tensor between[2];  // for what is not stacked
 };
 
 // What a chain keeps from run to run; every tensor in it is a view that moves along with the steps.
@@ -26,16 +26,26 @@ struct ChainMemory {
   std::vector<Tensor*> results;
 };
 
-// How many pieces of memory beside the outputs a state moves through. One that is stacked needs one
-// after the last step, when nobody takes it from there.
-int spares(const KernelContext& context, int state) {
-  const auto states = context.attr<std::int64_t>("states");
-  const bool stacked = context.attr<std::int64_t>("slots") == 0 &&
-                       context.wanted[static_cast<std::size_t>(states + state)];
-  const bool taken =
-      context.wanted[static_cast<std::size_t>(state)] && context.out(state).defined();
-  return !stacked ? 2 : (taken ? 0 : 1);
-}
+// What memory the walk of a state finds among the outputs.
+struct StateOutputs {
+  bool last, stacked;  // whether they are wanted and have memory
+  bool few;            // the stacked ones are few: those of slots, and a last one to work in
+
+  StateOutputs(const KernelContext& context, int state) {
+    const auto states = static_cast<int>(context.attr<std::int64_t>("states"));
+    const auto is_there = [&](int output) {
+      return context.wanted[static_cast<std::size_t>(output)] && context.out(output).defined();
+    };
+    last = is_there(state);
+    stacked = is_there(states + state);
+    few = stacked && context.attr<std::int64_t>("slots") > 0;
+  }
+  // How many pieces of the workspace a state needs beside them: what is not stacked moves back and
+  // forth between two places.
+  int spares() const {
+    return stacked && !few ? (last ? 0 : 1) : 2 - (last ? 1 : 0) - (few ? 1 : 0);
+  }
+};
 
 class ChainRun {
  public:
@@ -75,9 +85,7 @@ class ChainRun {
   void run() {
     Pieces pieces(*context_.workspace);
     for (int i = 0; i < num_states_; ++i) {
-      for (int n = 0; n < spares(context_, i); ++n) {
-        pieces.place(state(i).spare[n], context_.in(i));
-      }
+      find_places_between(i, pieces);
       state(i).now = context_.in(i);
       if (length_ > 0 && slots_ == 0 && is_wanted(num_states_ + i)) {
         select_step(state(i).next, context_.out(num_states_ + i), position_of(0));
@@ -100,6 +108,22 @@ class ChainRun {
   StateWalk& state(int i) { return memory_.states[static_cast<std::size_t>(i)]; }
   bool is_wanted(int output) const { return context_.wanted[static_cast<std::size_t>(output)]; }
   std::int64_t position_of(std::int64_t n) const { return reverse_ ? length_ - 1 - n : n; }
+
+  void find_places_between(int i, Pieces& pieces) {
+    const StateOutputs outputs(context_, i);
+    Tensor(&between)[2] = state(i).between;
+    int spares = outputs.spares();
+    if (outputs.last) {
+      between[0] = context_.out(i);
+    } else if (spares-- > 0) {
+      pieces.place(between[0], context_.in(i));
+    }
+    if (outputs.few) {
+      select_step(between[1], context_.out(num_states_ + i), slots_ - 1);
+    } else if (spares > 0) {
+      pieces.place(between[1], context_.in(i));
+    }
+  }
 
   // Where the states before step n are kept, if they are.
   std::optional<std::int64_t> row_of(std::int64_t n) const {
@@ -139,27 +163,27 @@ class ChainRun {
     }
   }
 
-  // A state goes into the stack, at the end into the output, and otherwise into memory that it is
-  // not read from.
+  // A state goes into the stack, at the end into the output, and otherwise to the one of two places
+  // that it is not read from. Those are the output, where nothing may lie before the last step, and
+  // the last row, where nothing may lie before the step that is kept there: hence the parity.
   void choose_target(int i, std::int64_t n) {
     StateWalk& walk = state(i);
-    const bool last = n == length_ - 1;
-    if (last && is_wanted(i) && context_.out(i).defined()) {
-      walk.next = context_.out(i);
-      return;
-    }
-    const bool stacked = !last && is_wanted(num_states_ + i);
-    if (const auto row = stacked ? row_of(n + 1) : std::nullopt) {
+    const std::int64_t step = n + 1;  // before which it is the state
+    const bool stacked = step < length_ && is_wanted(num_states_ + i);
+    if (const auto row = stacked ? row_of(step) : std::nullopt) {
       select_step(walk.next, context_.out(num_states_ + i), *row);
+    } else if (stacked) {
+      const std::int64_t kept = *std::ranges::lower_bound(memory_.stored, step);
+      walk.next = walk.between[(kept - step + 1) % 2];
     } else {
-      walk.next = walk.spare[spares(context_, i) == 2 ? n % 2 : 0];
+      walk.next = walk.between[(length_ - step) % 2];
     }
   }
 
   // Whoever still holds memory keeps others from writing there.
   void let_go() {
     for (StateWalk& walk : memory_.states) {
-      for (Tensor* view : {&walk.now, &walk.next, &walk.spare[0], &walk.spare[1]}) {
+      for (Tensor* view : {&walk.now, &walk.next, &walk.between[0], &walk.between[1]}) {
         view->drop_memory();
       }
     }
@@ -190,7 +214,8 @@ void chain_reference(KernelContext& context) { ChainRun(context).run(); }
 WorkspaceSize chain_workspace(const KernelContext& context) {
   std::size_t bytes = 0;
   for (int i = 0; i < static_cast<int>(context.attr<std::int64_t>("states")); ++i) {
-    bytes += static_cast<std::size_t>(spares(context, i)) * Pieces::bytes_for(context.in(i));
+    bytes += static_cast<std::size_t>(StateOutputs(context, i).spares()) *
+             Pieces::bytes_for(context.in(i));
   }
   return {bytes};
 }

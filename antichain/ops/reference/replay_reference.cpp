@@ -21,9 +21,27 @@ struct ReplayMemory {
   Tensors states, next_states, state_targets, state_spares;
   Tensors carried, next_carried, carried_spares;
   Tensors xs, sequences, ys;
+  std::vector<int> partners;  // by state
   std::vector<const Tensor*> forward_arguments, back_arguments;
   std::vector<Tensor*> forward_results, back_results;
 };
+
+// States are stepped while no carried value moves: where the next one will go is free then. For
+// each state, a carried value of its type whose place it may use, or -1.
+std::vector<int> find_partners(const KernelContext& context, const ReplayLayout& layout) {
+  std::vector<int> partners;
+  for (int i = 0; i < layout.states; ++i) {
+    const Tensor& state = context.in(layout.first_initial() + i);
+    int partner = -1;
+    for (int k = 0; k < layout.carried && partner < 0; ++k) {
+      const Tensor& carried = context.in(layout.first_carried() + k);
+      const bool fits = carried.dtype() == state.dtype() && carried.shape() == state.shape();
+      partner = fits && std::ranges::count(partners, k) == 0 ? k : -1;
+    }
+    partners.push_back(partner);
+  }
+  return partners;
+}
 
 class Replay {
  public:
@@ -64,6 +82,7 @@ class Replay {
   void prepare() {
     ReplayMemory& m = memory_;
     m.schedule.emplace(length_, slots_);
+    m.partners = find_partners(context_, layout_);
     m.step = Tensor::scalar<std::int64_t>(0);
     for (Tensors* some : {&m.states, &m.next_states, &m.state_targets, &m.state_spares}) {
       some->resize(count(layout_.states));
@@ -122,7 +141,9 @@ class Replay {
       }
     }
     for (int i = 0; i < layout_.states; ++i) {
-      pieces.place(memory_.state_spares[count(i)], context_.in(layout_.first_initial() + i));
+      if (memory_.partners[count(i)] < 0) {
+        pieces.place(memory_.state_spares[count(i)], context_.in(layout_.first_initial() + i));
+      }
       if (row(i).raw() != context_.in(i).raw()) {
         row(i).copy_from(context_.in(i));
       }
@@ -140,6 +161,12 @@ class Replay {
     }
   }
 
+  // Carried values go back and forth between the outputs, where the last ones belong, and spares.
+  const Tensor& next_place(std::size_t carried) const {
+    const bool into_output = (length_ - reversed_) % 2 == 1;
+    return into_output ? context_.out(static_cast<int>(carried)) : memory_.carried_spares[carried];
+  }
+
   void advance(const ReplayAction& action) {
     ReplayMemory& m = memory_;
     point_at(m.states, action.source);
@@ -147,6 +174,11 @@ class Replay {
       return;
     }
     point_at(m.state_targets, action.target == ReplayAction::kReverse ? slots_ : action.target);
+    for (std::size_t i = 0; i < m.partners.size(); ++i) {
+      if (m.partners[i] >= 0) {
+        m.state_spares[i] = next_place(count(m.partners[i]));
+      }
+    }
     for (std::int64_t n = action.from; n < action.to; ++n) {
       const bool into_target = (action.to - n) % 2 == 1;  // so that the last one is there
       m.next_states = into_target ? m.state_targets : m.state_spares;
@@ -158,18 +190,17 @@ class Replay {
 
   void reverse_step(std::int64_t n) {
     ReplayMemory& m = memory_;
-    ++reversed_;
     select_slices(m.sequences, layout_.first_sequence(), n);
     for (std::size_t i = 0; i < m.ys.size(); ++i) {
       if (m.back_results[m.carried.size() + i] != nullptr) {
         select_step(m.ys[i], context_.out(layout_.first_y() + static_cast<int>(i)), position_of(n));
       }
     }
-    const bool into_output = (length_ - reversed_) % 2 == 0;
     for (std::size_t i = 0; i < m.carried.size(); ++i) {
-      m.next_carried[i] = into_output ? context_.out(static_cast<int>(i)) : m.carried_spares[i];
+      m.next_carried[i] = next_place(i);
     }
     context_.run_region(1, m.back_arguments, m.back_results);
+    ++reversed_;
     std::ranges::swap_ranges(m.carried, m.next_carried);
   }
 
@@ -207,8 +238,11 @@ WorkspaceSize replay_workspace(const KernelContext& context) {
   for (int i = 0; i < layout.carried; ++i) {
     carried += Pieces::bytes_for(context.in(layout.first_carried() + i));
   }
+  const std::vector<int> partners = find_partners(context, layout);
   for (int i = 0; i < layout.states; ++i) {
-    states += Pieces::bytes_for(context.in(layout.first_initial() + i));
+    states += partners[static_cast<std::size_t>(i)] >= 0
+                  ? 0
+                  : Pieces::bytes_for(context.in(layout.first_initial() + i));
   }
   // No states are stepped while one step is reversed.
   return {carried + states, {carried + states, carried}};

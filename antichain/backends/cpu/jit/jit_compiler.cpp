@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <mutex>
 #include <semaphore>
 #include <thread>
@@ -148,13 +149,27 @@ std::string generate(const std::string& code, const Machine& machine, llvm::Code
   return {bytes.begin(), bytes.end()};
 }
 
+struct Target {
+  Machine machine;
+  std::unique_ptr<llvm::orc::LLJIT> jit = checked(llvm::orc::LLJITBuilder().create(), "LLVM");
+};
+
 }  // namespace
 
 struct JitCompiler::Impl {
-  explicit Impl(const std::filesystem::path& cache_folder)
-      : cache(cache_folder), jit(checked(llvm::orc::LLJITBuilder().create(), "LLVM")) {}
+  explicit Impl(const std::filesystem::path& cache_folder) : cache(cache_folder) {}
 
-  std::string key(const std::string& code) const {
+  // Made for the first code: who compiles none need not wait for LLVM.
+  Target& target() {
+    const std::lock_guard lock(target_mutex);
+    if (!made_target) {
+      made_target = std::make_unique<Target>();
+    }
+    return *made_target;
+  }
+
+  std::string key(const std::string& code) {
+    const Machine& machine = target().machine;
     Sha256 digest;
     for (const std::string& part : {std::to_string(kFormat), std::string(LLVM_VERSION_STRING),
                                     machine.triple, machine.cpu, machine.features, code}) {
@@ -165,6 +180,7 @@ struct JitCompiler::Impl {
   }
 
   ClusterLoop load(const std::string& name, const std::string& object) {
+    llvm::orc::LLJIT* const jit = target().jit.get();
     llvm::orc::JITDylib& library = checked(jit->createJITDylib(name), "a library for it");
     check(jit->addObjectFile(library, llvm::MemoryBuffer::getMemBufferCopy(object)), "its object");
     return checked(jit->lookup(library, kClusterFunction), "its function").toPtr<ClusterLoop>();
@@ -180,15 +196,15 @@ struct JitCompiler::Impl {
       ++loaded;
       return load(name, *object);
     }
-    const std::string object = generate(code, machine, llvm::CodeGenFileType::ObjectFile);
+    const std::string object = generate(code, target().machine, llvm::CodeGenFileType::ObjectFile);
     cache.store(name, object);
     ++compiled;
     return load(name, object);
   }
 
-  Machine machine;
   CodeCache cache;
-  std::unique_ptr<llvm::orc::LLJIT> jit;
+  std::mutex target_mutex;
+  std::unique_ptr<Target> made_target;
   std::counting_semaphore<> turns{std::max(1U, std::thread::hardware_concurrency())};
   std::mutex mutex;  // of `known`
   std::unordered_map<std::string, std::shared_future<ClusterLoop>> known;
@@ -218,13 +234,22 @@ std::shared_future<ClusterLoop> JitCompiler::compile(const std::string& code) {
 }
 
 std::string JitCompiler::assembly(const std::string& code) const {
-  return generate(code, impl_->machine, llvm::CodeGenFileType::AssemblyFile);
+  return generate(code, impl_->target().machine, llvm::CodeGenFileType::AssemblyFile);
 }
 
 JitCompiler::Statistics JitCompiler::statistics() const { return {impl_->compiled, impl_->loaded}; }
 
 std::shared_ptr<JitCompiler> make_jit_compiler() {
-  return std::make_shared<JitCompiler>(default_cache_folder());
+  static std::mutex mutex;
+  static std::map<std::filesystem::path, std::weak_ptr<JitCompiler>> made;  // by folder
+  const std::lock_guard lock(mutex);
+  const std::filesystem::path folder = default_cache_folder();
+  std::shared_ptr<JitCompiler> compiler = made[folder].lock();
+  if (!compiler) {
+    compiler = std::make_shared<JitCompiler>(folder);
+    made[folder] = compiler;
+  }
+  return compiler;
 }
 
 }  // namespace antichain::cpu

@@ -36,7 +36,8 @@ class JitCompiler {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Makes a compiler with the user's folder for caches; none in a build without LLVM.
+/// Returns the compiler of all sessions, with the user's folder for caches; it lives as long as one
+/// of them. None in a build without LLVM.
 std::shared_ptr<JitCompiler> make_jit_compiler();
 
 }  // namespace antichain::cpu

@@ -1,0 +1,129 @@
+#include "antichain/backends/cpu/fused_product.h"
+
+#include <algorithm>
+
+#include "antichain/backends/cpu/jit/jit_compiler.h"
+#include "antichain/backends/cpu/planned_loops.h"
+#include "antichain/ops/fused_product.h"
+
+namespace antichain::cpu {
+
+namespace {
+
+Support supports(SimdLevel level, Op op, const ProductKernel& kernel, JitCompiler* jit) {
+  Graph& graph = op.graph();
+  const Op product = product_of(op);
+  if (&product.def() != kernel.def) {
+    return Support::no("its product is " + product.def().name);
+  }
+  if (Support support = kernel.supports(product); !support.yes) {
+    return support;
+  }
+  for (OpId id : graph.region(op.regions()[0]).ops) {
+    if (!graph.constraints(graph.op(id)).empty()) {
+      return Support::no("sizes in the body must be checked");
+    }
+  }
+  return supports_steps(level, op, fused_steps(level, op), jit);
+}
+
+class FusedProduct {
+ public:
+  FusedProduct(const KernelContext& context, const ProductKernel& kernel, FusedSteps steps)
+      : op_(product_of(context.op)),
+        factors_(product_inputs(context.op)),
+        value_(layout(op_.output(), *context.env)),
+        product_(kernel.plan(product_context(context), Destination::taker)),
+        elementwise_(steps_context(context), std::move(steps),
+                     {.input = context.num_inputs(), .cuts_rows = product_.cuts_rows}) {}
+
+  void run(const KernelContext& context) {
+    const ElementwisePlan::Operands operands = elementwise_.operands(steps_context(context));
+    const auto take_block = [&](const Block& block, const std::byte* elements) {
+      elementwise_.plan().run_block(operands, block, elements);
+    };
+    const TakeBlock take(take_block);
+    KernelContext product = product_context(context);
+    product_.run(product, &take);
+  }
+
+ private:
+  // Type and shape without memory.
+  static Tensor layout(Var value, const DimEnv& env) {
+    Shape shape = evaluate(value.shape(), env);
+    Strides strides = contiguous_strides(shape);
+    return Tensor(value.dtype(), std::move(shape), std::move(strides), 0, unbacked_buffer({}));
+  }
+
+  // What the product alone sees.
+  KernelContext product_context(const KernelContext& context) {
+    factor_pointers_.clear();
+    for (const std::size_t n : factors_) {
+      factor_pointers_.push_back(context.inputs[n]);
+    }
+    KernelContext product = context;
+    product.op = op_;
+    product.attrs = &op_.attrs();
+    product.inputs = factor_pointers_;
+    product.outputs = {&value_pointer_, 1};
+    return product;
+  }
+
+  // What the element-wise steps see: the product is one more input.
+  KernelContext steps_context(const KernelContext& context) {
+    input_pointers_.assign(context.inputs.begin(), context.inputs.end());
+    input_pointers_.push_back(&value_);
+    KernelContext steps = context;
+    steps.inputs = input_pointers_;
+    return steps;
+  }
+
+  Op op_;  // the product
+  std::vector<std::size_t> factors_;
+  Tensor value_;
+  Tensor* value_pointer_ = &value_;
+  std::vector<const Tensor*> factor_pointers_, input_pointers_;  // of the run at present
+  ProductPlan product_;
+  PlannedLoops elementwise_;
+};
+
+// A block is written when its own elements of the inputs have been read; but other blocks still
+// read the factors.
+bool may_overwrite_beside_blocks(Op op, int out, int in) {
+  const std::vector<std::size_t> factors = product_inputs(op);
+  return std::ranges::find(factors, static_cast<std::size_t>(in)) == factors.end() &&
+         may_overwrite(op, out, in);
+}
+
+Kernel make_kernel(SimdLevel level, const ProductKernel& product,
+                   const std::shared_ptr<JitCompiler>& jit) {
+  return {
+      .name = product.name + " and " + std::string(name(level)) + " elementwise",
+      .supports = [level, product, jit](Op op) { return supports(level, op, product, jit.get()); },
+      .plan = [level, product, jit](const KernelContext& context) -> KernelFunction {
+        FusedSteps steps = fused_steps(level, context.op);
+        if (jit) {
+          steps = with_compiled_runs(steps, context.inputs.size() + 1, *jit);
+        }
+        const auto fused = std::make_shared<FusedProduct>(context, product, std::move(steps));
+        return [fused](KernelContext& running) { fused->run(running); };
+      },
+      .strided_inputs = product.strided_inputs,
+      .in_place = true,
+      .may_overwrite = may_overwrite_beside_blocks};
+}
+
+}  // namespace
+
+void register_fused_products(KernelTable& kernels, const std::vector<ProductKernel>& products,
+                             const std::shared_ptr<JitCompiler>& jit) {
+  for (const ProductKernel& product : products) {
+    if (is_fusible_product(*product.def)) {
+      for_each_simd_level([&]<SimdLevel kLevel>(std::integral_constant<SimdLevel, kLevel>) {
+        kernels.add(fused_product_def(), make_kernel(kLevel, product, jit));
+      });
+    }
+  }
+}
+
+}  // namespace antichain::cpu

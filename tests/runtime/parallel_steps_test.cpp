@@ -1,0 +1,137 @@
+// Branches that run at the same time give the bits that they give one after the other.
+#include <gtest/gtest.h>
+
+#include "antichain/antichain.h"
+#include "antichain/backends/cpu/parallel.h"
+#include "antichain/passes/pipeline.h"
+
+namespace antichain {
+namespace {
+
+class Threads {
+ public:
+  explicit Threads(int threads) : before_(cpu::num_threads()) { cpu::set_num_threads(threads); }
+  ~Threads() { cpu::set_num_threads(before_); }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+ private:
+  int before_;
+};
+
+struct Model {
+  std::function<Var(Graph&)> loss;
+  Feeds feeds;
+};
+
+Tensor waves(const Shape& shape) {
+  Tensor result = Tensor::empty(f32, shape);
+  for (std::int64_t i = 0; i < result.numel(); ++i) {
+    result.data<float>()[i] = std::sin(static_cast<float>(i));
+  }
+  return result;
+}
+
+Model towers() {
+  const auto loss = [](Graph& graph) {
+    const Var x = graph.input("x", f32, {"batch", 64});
+    const std::vector<std::int64_t> widths(6, 64);
+    const Var a = nn::mlp(x, widths, {.name = "a", .activation = tanh});
+    const Var b = nn::mlp(x, widths, {.name = "b", .activation = sigmoid});
+    return mean(square(a - b)) + 0.1 * mean(square(nn::dropout(a, {.rate = 0.5})));
+  };
+  return {loss, {{"x", waves({31, 64})}}};
+}
+
+Model both_ways() {
+  const auto loss = [](Graph& graph) {
+    const Var xs = graph.input("xs", f32, {"time", 5, 8});
+    const Var there = index(nn::gru(xs, 32, {.name = "there"}).last, 0, 0);
+    const Var back = index(nn::gru(xs, 32, {.name = "back", .reverse = true}).last, 0, 0);
+    return mean(square(nn::linear(concat({there, back}, 1), 3)));
+  };
+  return {loss, {{"xs", waves({40, 5, 8})}}};
+}
+
+struct Trained {
+  std::vector<Tensor> losses;
+  std::map<std::string, Tensor, std::less<>> states;
+  std::size_t parallel_steps;
+};
+
+Trained train(const Model& model, const OptimiserOptions& options) {
+  Session session({.seed = 3});
+  Graph graph = session.graph();
+  const Var loss = model.loss(graph);
+  const Executable step =
+      session.compile({loss}, {.updates = optim::adam(loss, {.lr = 0.01}), .optimiser = options});
+  Trained trained;
+  for (int i = 0; i < 20; ++i) {
+    trained.losses.push_back(step(model.feeds)[0]);
+  }
+  for (const auto& [name, value] : session.states().all()) {
+    trained.states.emplace(name, value.clone());
+  }
+  trained.parallel_steps = step.memory_report(model.feeds).num_parallel_steps;
+  return trained;
+}
+
+void expect_same_bits(const Tensor& a, const Tensor& b, const std::string& what) {
+  ASSERT_EQ(a.bytes(), b.bytes()) << what;
+  EXPECT_EQ(std::memcmp(a.raw(), b.raw(), a.bytes()), 0) << what;
+}
+
+class ParallelSteps : public testing::TestWithParam<Model (*)()> {};
+
+TEST_P(ParallelSteps, HaveTheBitsOfOneAfterTheOther) {
+  const Model model = GetParam()();
+  const Trained serial = train(model, {.disabled = {std::string(kParallelSteps)}});
+  EXPECT_EQ(serial.parallel_steps, 0);
+  for (const int threads : {1, 2, 3}) {
+    const Threads scope(threads);
+    const Trained parallel = train(model, {});
+#ifdef _OPENMP
+    EXPECT_EQ(parallel.parallel_steps > 0, threads > 1) << threads;
+#endif
+    for (std::size_t i = 0; i < serial.losses.size(); ++i) {
+      expect_same_bits(serial.losses[i], parallel.losses[i], "loss");
+    }
+    for (const auto& [name, value] : serial.states) {
+      expect_same_bits(value, parallel.states.at(name), name);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, ParallelSteps, testing::Values(towers, both_ways));
+
+TEST(ParallelSteps, ErrorsReachTheCaller) {
+  const Threads scope(2);
+  Session session;
+  Graph graph = session.graph();
+  const Var x = graph.input("x", f32, {64, 64}), at = graph.input("at", i64, {4});
+  Var a = x, b = gather(x, at, 0);
+  for (int i = 0; i < 8; ++i) {
+    a = tanh(matmul(a, x));
+    b = tanh(matmul(b, x));
+  }
+  const Executable run = session.compile({sum(a) + sum(b)});
+  Feeds feeds = {{"x", waves({64, 64})}, {"at", Tensor::of<std::int64_t>({4}, {0, 1, 2, 64})}};
+  EXPECT_THROW(run(feeds), Error);
+  feeds["at"] = Tensor::zeros(i64, {4});
+  EXPECT_NO_THROW(run(feeds));
+}
+
+TEST(ParallelSteps, AMemoryBudgetRunsOneAfterTheOther) {
+  const Threads scope(2);
+  const Model model = towers();
+  Session session;
+  Graph graph = session.graph();
+  const Var loss = model.loss(graph);
+  const Executable step = session.compile({loss}, {.updates = optim::sgd(loss, {.lr = 0.1}),
+                                                   .memory_budget = std::size_t{1} << 30,
+                                                   .plan_sizes = {{"batch", 31}}});
+  EXPECT_EQ(step.memory_report(model.feeds).num_parallel_steps, 0);
+}
+
+}  // namespace
+}  // namespace antichain
