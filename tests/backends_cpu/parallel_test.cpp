@@ -6,22 +6,12 @@
 #include <vector>
 
 #include "antichain/antichain.h"
+#include "tests/backends_cpu/threads.h"
 
 namespace antichain::cpu {
 namespace {
 
 // Sets the number of threads for one scope.
-class Threads {
- public:
-  explicit Threads(int threads) : before_(num_threads()) { set_num_threads(threads); }
-  ~Threads() { set_num_threads(before_); }
-  Threads(const Threads&) = delete;
-  Threads& operator=(const Threads&) = delete;
-
- private:
-  int before_;
-};
-
 TEST(Parallel, EveryTaskRunsOnce) {
   for (int threads : {1, 2, 3, 7}) {
     const Threads scope(threads);

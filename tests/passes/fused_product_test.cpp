@@ -2,7 +2,6 @@
 #include "antichain/ops/fused_product.h"
 
 #include "antichain/autodiff/grad.h"
-#include "antichain/backends/cpu/parallel.h"
 #include "antichain/ops/control_flow.h"
 #include "antichain/ops/convolution.h"
 #include "antichain/ops/elementwise.h"
@@ -13,6 +12,7 @@
 #include "antichain/runtime/kernel_table.h"
 #include "antichain/runtime/profiler.h"
 #include "antichain/session/session.h"
+#include "tests/backends_cpu/threads.h"
 #include "tests/passes/pass_test.h"
 
 namespace antichain {
@@ -69,17 +69,6 @@ void expect_same_bits_as_one_op(const std::vector<Tensor>& inputs, const Build& 
   expect_same_bits(1, LevelRun(1, inputs, as_one), LevelRun(1, inputs, build), what);
 }
 
-class Threads {
- public:
-  explicit Threads(int count) { cpu::set_num_threads(count); }
-  ~Threads() { cpu::set_num_threads(before_); }
-  Threads(const Threads&) = delete;
-  Threads& operator=(const Threads&) = delete;
-
- private:
-  int before_ = cpu::num_threads();
-};
-
 // x w + b with activations, and everything that may be broadcast against it.
 std::vector<Var> layer(In in, MatmulOptions options = {}) {
   const Var sum = matmul(in[0], in[1], options) + in[2];
@@ -122,7 +111,7 @@ TEST(FusedProductBits, BlocksOnAnyNumberOfThreads) {
        {Sizes{131, 513, 517}, {64, 512, 1536}, {1, 700, 900}, {4099, 33, 70}, {3000, 32, 64}}) {
     for (const DType dtype : {f32, f64, bf16}) {
       for (int threads = 1; threads <= 4; ++threads) {
-        const Threads guard(threads);
+        const cpu::Threads guard(threads);
         expect_same_bits(
             1, layer_inputs(rows, inner, columns, dtype), [](In in) { return layer(in); },
             fmt::format("{} {}x{}x{}, {} threads", name(dtype), rows, inner, columns, threads));
@@ -196,7 +185,7 @@ TEST(FusedProductBits, Convolutions) {
       Shape bias(use.weight.size() - 1, 1);
       bias[0] = use.weight[0];
       for (const int threads : {1, 3}) {
-        const Threads guard(threads);
+        const cpu::Threads guard(threads);
         expect_same_bits(
             2, {wave(use.x, dtype), wave(use.weight, dtype), wave(bias, dtype)},
             [&](In in) {

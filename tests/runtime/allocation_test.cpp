@@ -9,6 +9,7 @@
 
 #include "antichain/antichain.h"
 #include "antichain/backends/cpu/cpu_backend.h"
+#include "antichain/backends/cpu/parallel.h"
 #include "antichain/ops/matmul.h"
 
 namespace {
@@ -126,6 +127,7 @@ TEST(Allocation, BranchesAllocateNothing) {
   const Executable step = session.compile({loss}, {.updates = optim::adam(loss, {.lr = 0.1})});
   const Feeds feeds = {{"x", Tensor::full(f32, {32, 64}, 0.5)}};
   EXPECT_EQ(allocations_of_a_step(step, feeds), 0);
+  EXPECT_EQ(step.memory_report(feeds).num_parallel_steps > 0, cpu::num_threads() > 1);
 }
 
 TEST(Allocation, AChainAllocatesNothingWhateverItsLength) {

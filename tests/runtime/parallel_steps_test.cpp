@@ -2,22 +2,11 @@
 #include <gtest/gtest.h>
 
 #include "antichain/antichain.h"
-#include "antichain/backends/cpu/parallel.h"
 #include "antichain/passes/pipeline.h"
+#include "tests/backends_cpu/threads.h"
 
 namespace antichain {
 namespace {
-
-class Threads {
- public:
-  explicit Threads(int threads) : before_(cpu::num_threads()) { cpu::set_num_threads(threads); }
-  ~Threads() { cpu::set_num_threads(before_); }
-  Threads(const Threads&) = delete;
-  Threads& operator=(const Threads&) = delete;
-
- private:
-  int before_;
-};
 
 struct Model {
   std::function<Var(Graph&)> loss;
@@ -88,11 +77,10 @@ TEST_P(ParallelSteps, HaveTheBitsOfOneAfterTheOther) {
   const Trained serial = train(model, {.disabled = {std::string(kParallelSteps)}});
   EXPECT_EQ(serial.parallel_steps, 0);
   for (const int threads : {1, 2, 3}) {
-    const Threads scope(threads);
+    const cpu::Threads scope(threads);
     const Trained parallel = train(model, {});
-#ifdef _OPENMP
-    EXPECT_EQ(parallel.parallel_steps > 0, threads > 1) << threads;
-#endif
+    // Builds without OpenMP have one thread.
+    EXPECT_EQ(parallel.parallel_steps > 0, cpu::num_threads() > 1) << threads;
     for (std::size_t i = 0; i < serial.losses.size(); ++i) {
       expect_same_bits(serial.losses[i], parallel.losses[i], "loss");
     }
@@ -105,7 +93,7 @@ TEST_P(ParallelSteps, HaveTheBitsOfOneAfterTheOther) {
 INSTANTIATE_TEST_SUITE_P(Models, ParallelSteps, testing::Values(towers, both_ways));
 
 TEST(ParallelSteps, ErrorsReachTheCaller) {
-  const Threads scope(2);
+  const cpu::Threads scope(2);
   Session session;
   Graph graph = session.graph();
   const Var x = graph.input("x", f32, {64, 64}), at = graph.input("at", i64, {4});
@@ -119,10 +107,11 @@ TEST(ParallelSteps, ErrorsReachTheCaller) {
   EXPECT_THROW(run(feeds), Error);
   feeds["at"] = Tensor::zeros(i64, {4});
   EXPECT_NO_THROW(run(feeds));
+  EXPECT_EQ(run.memory_report(feeds).num_parallel_steps > 0, cpu::num_threads() > 1);
 }
 
 TEST(ParallelSteps, AMemoryBudgetRunsOneAfterTheOther) {
-  const Threads scope(2);
+  const cpu::Threads scope(2);
   const Model model = towers();
   Session session;
   Graph graph = session.graph();
