@@ -23,14 +23,17 @@ bool is_reduced(const Attrs& attrs, std::size_t axis) {
          std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(axis)) != axes.end();
 }
 
-// The shape with the reduced axes kept as 1: gradients broadcast from it.
-Dims kept_shape(Op op) {
-  Dims shape = op.input(0).shape();
+}  // namespace
+
+Dims kept_shape(Op reduction) {
+  Dims shape = reduction.input(0).shape();
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-    shape[axis] = is_reduced(op.attrs(), axis) ? Dim(1) : shape[axis];
+    shape[axis] = is_reduced(reduction.attrs(), axis) ? Dim(1) : shape[axis];
   }
   return shape;
 }
+
+namespace {
 
 Var spread(Var reduced, Op op) { return reshape(reduced, kept_shape(op)); }
 

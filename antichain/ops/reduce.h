@@ -34,6 +34,9 @@ const OpDef& reduce_max_def();
 const OpDef& logsumexp_def();
 const OpDef& variance_def();
 
+/// Returns the shape of what a reduction reduces with the reduced axes kept as 1.
+Dims kept_shape(Op reduction);
+
 std::vector<const OpDef*> reduce_family();
 
 }  // namespace antichain

@@ -5,9 +5,11 @@
 #include <map>
 #include <numeric>
 #include <queue>
+#include <tuple>
 #include <unordered_set>
 
 #include "antichain/ops/fused.h"
+#include "antichain/ops/reduce.h"
 
 namespace antichain {
 
@@ -15,10 +17,11 @@ namespace {
 
 constexpr std::size_t kMaxOps = 48;  // of a group: more would not fit into the nearest cache
 
-bool may_fuse(Op op) {
-  // What waits, or may find that sizes do not match, stays by itself.
-  return is_elementwise(op.def()) && op.control_edges().empty() &&
-         op.graph().constraints(op).empty();
+// What waits, or may find that sizes do not match, stays by itself.
+bool is_free(Op op) { return op.control_edges().empty() && op.graph().constraints(op).empty(); }
+
+bool may_fold(Op op) {
+  return reduces_rows(op) && is_free(op) && !(kept_shape(op) == op.input(0).shape());
 }
 
 struct HashShape {
@@ -38,6 +41,7 @@ ElementwiseGroups::ElementwiseGroups(Graph& graph, std::span<const Op> ops)
   for (Index n = 0; n < ops.size(); ++n) {
     position_[ops[n].id()] = n;
   }
+  find_classes();
   find_ranks();
   sink();
   connect();
@@ -76,41 +80,127 @@ void ElementwiseGroups::for_each_op_before(Index n, F f) const {
   }
 }
 
-void ElementwiseGroups::find_ranks() {
+void ElementwiseGroups::find_classes() {
   std::unordered_set<OpId> waited_for;  // an edge cannot lead into the body of another op
   for (Op op : ops_) {
     for (const ControlEdge& edge : op.control_edges()) {
       waited_for.insert(edge.before);
     }
   }
-  std::unordered_map<Dims, Index, HashShape> shapes;
-  shape_.assign(ops_.size(), kNone);
-  rank_.assign(ops_.size(), 0);
+  std::unordered_map<Dims, Index, HashShape> domains;
+  const auto number = [&](const Dims& domain) {
+    return domains.try_emplace(domain, static_cast<Index>(domains.size())).first->second;
+  };
+  role_.assign(ops_.size(), Role::alone);
+  class_.assign(ops_.size(), kNone);
+  std::vector<std::map<std::vector<bool>, int>> votes;  // by domain: for axes that are reduced
   for (Index n = 0; n < ops_.size(); ++n) {
-    if (may_fuse(ops_[n]) && !waited_for.contains(ops_[n].id())) {
-      const auto number = static_cast<Index>(shapes.size());
-      shape_[n] = shapes.try_emplace(ops_[n].output().shape(), number).first->second;
+    if (!may_fold(ops_[n]) || waited_for.contains(ops_[n].id())) {
+      continue;
     }
-    for_each_op_before(n, [&](Index before, bool by_data) {
-      const bool together = by_data && shape_[n] != kNone && shape_[n] == shape_[before];
-      rank_[n] = std::max(rank_[n], rank_[before] + (together ? 0 : 1));
-    });
+    role_[n] = Role::fold;
+    class_[n] = number(ops_[n].input(0).shape());
+    votes.resize(domains.size());
+    rows_.resize(domains.size());
+    auto& own = votes[class_[n]];
+    const Dims rows = kept_shape(ops_[n]);
+    std::vector<bool> axes;
+    for (std::size_t axis = 0; axis < rows.size(); ++axis) {
+      axes.push_back(rows[axis] == Dim(1));
+    }
+    const int count = ++own[axes];
+    if (std::ranges::all_of(own, [&](const auto& other) { return other.second <= count; })) {
+      rows_[class_[n]] = rows;
+    }
+  }
+  for (Index n = 0; n < ops_.size(); ++n) {
+    if (role_[n] == Role::fold && !(rows_[class_[n]] == kept_shape(ops_[n]))) {
+      role_[n] = Role::alone;
+      class_[n] = kNone;
+    } else if (is_elementwise(ops_[n].def()) && is_free(ops_[n]) &&
+               !waited_for.contains(ops_[n].id())) {
+      class_[n] = class_of_rows(n);
+      role_[n] = class_[n] != kNone ? Role::row : Role::element;
+      class_[n] = class_[n] != kNone ? class_[n] : number(ops_[n].output().shape());
+    }
+  }
+  rows_.resize(domains.size());
+}
+
+// The class for whose rows an element-wise op computes, by what it reads; or none.
+ElementwiseGroups::Index ElementwiseGroups::class_of_rows(Index n) const {
+  for (Var input : ops_[n].inputs()) {
+    const Index before = maker(input);
+    if (before != kNone && (role_[before] == Role::fold || role_[before] == Role::row) &&
+        rows_[class_[before]] == ops_[n].output().shape() &&
+        input.shape() == ops_[n].output().shape()) {
+      return class_[before];
+    }
+  }
+  return kNone;
+}
+
+// Whether going from an op to one that reads its result is no step.
+bool ElementwiseGroups::together(Index before, Index n) const {
+  if (class_[n] == kNone || class_[n] != class_[before]) {
+    return false;
+  }
+  if (role_[before] == Role::element) {
+    return role_[n] == Role::element || role_[n] == Role::fold;
+  }
+  return (role_[n] == Role::element || role_[n] == Role::row) &&
+         ops_[before].output().shape() == rows_[class_[n]];
+}
+
+// What is there before the run begins, constants and the first reads of states for example, and
+// what is computed from it alone has the lowest ranks: no other op can be waited for on the way.
+void ElementwiseGroups::find_ranks() {
+  std::vector<bool> early(ops_.size(), true);
+  for (Index n = 0; n < ops_.size(); ++n) {
+    const std::vector<Var> inputs = ops_[n].inputs();
+    early[n] = std::ranges::all_of(inputs, [this](Var x) { return maker(x) != kNone; });
+    for_each_op_before(n, [&](Index before, bool) { early[n] = early[n] && early[before]; });
+  }
+  rank_.assign(ops_.size(), 0);
+  Index lowest = 0;
+  for (const bool now : {true, false}) {
+    Index next = lowest;
+    for (Index n = 0; n < ops_.size(); ++n) {
+      if (early[n] != now) {
+        continue;
+      }
+      rank_[n] = lowest;
+      for_each_op_before(n, [&](Index before, bool by_data) {
+        const bool step = early[before] != now || !by_data || !together(before, n);
+        rank_[n] = std::max(rank_[n], rank_[before] + (step ? 1 : 0));
+      });
+      next = std::max(next, rank_[n] + 1);
+    }
+    lowest = next;
   }
 }
 
-// An op whose readers are all in one later group of the same shape goes there, unless that keeps
+// An op whose readers are all in one later group of the same class goes there, unless that keeps
 // more in memory for longer. What it needs has lower ranks, so they still do not fall.
 void ElementwiseGroups::sink() {
   std::vector<Index> wanted(ops_.size(), kNone);
   std::vector<bool> stays(ops_.size(), false);
+  std::vector<Index> last(ops_.size(), 0);  // the highest rank of a reader
+  // What a reduction reduces is kept for longer if nobody else reads it as late.
+  const auto keeps_longer = [&](Index n) {
+    const Index from = role_[n] == Role::fold ? maker(ops_[n].input(0)) : kNone;
+    return from != kNone && last[from] < wanted[n];
+  };
   for (auto n = static_cast<Index>(ops_.size()); n-- > 0;) {
-    if (shape_[n] != kNone && !stays[n] && wanted[n] != kNone && !keeps_more(n)) {
+    if (class_[n] != kNone && !stays[n] && wanted[n] != kNone && !keeps_longer(n) &&
+        !keeps_more(n)) {
       rank_[n] = wanted[n];
     }
     for_each_op_before(n, [&](Index before, bool by_data) {
-      stays[before] = stays[before] || !by_data || shape_[n] != shape_[before] ||
+      stays[before] = stays[before] || !by_data || !together(before, n) ||
                       (wanted[before] != kNone && wanted[before] != rank_[n]);
       wanted[before] = rank_[n];
+      last[before] = std::max(last[before], rank_[n]);
     });
   }
 }
@@ -128,22 +218,23 @@ bool ElementwiseGroups::keeps_more(Index n) const {
 void ElementwiseGroups::connect() {
   parent_.resize(ops_.size());
   std::iota(parent_.begin(), parent_.end(), Index{0});
-  std::map<std::pair<Index, VarId>, Index> readers;  // the first one, by rank and what it reads
+  // The first one, by rank, class and what it reads.
+  std::map<std::tuple<Index, Index, VarId>, Index> readers;
   for (Index n = 0; n < ops_.size(); ++n) {
-    if (shape_[n] == kNone) {
+    if (class_[n] == kNone) {
       continue;
     }
     const auto join = [&](Index other) {
-      if (shape_[other] == shape_[n] && rank_[other] == rank_[n]) {
+      if (rank_[other] == rank_[n]) {
         parent_[root(n)] = root(other);
       }
     };
     for (Var input : ops_[n].inputs()) {
-      if (const Index before = maker(input); before != kNone) {
+      if (const Index before = maker(input); before != kNone && together(before, n)) {
         join(before);
       }
-      if (input.shape() == ops_[n].output().shape()) {
-        join(readers.try_emplace({rank_[n], input.id()}, n).first->second);
+      if (role_[n] == Role::fold || input.shape() == ops_[n].output().shape()) {
+        join(readers.try_emplace({rank_[n], class_[n], input.id()}, n).first->second);
       }
     }
   }

@@ -1,4 +1,5 @@
-// Which element-wise ops of a region are computed together; see fuse_elementwise.h for the rule.
+// Which element-wise ops and reductions of rows of a region are computed together; see
+// fuse_elementwise.h for the rule.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,13 @@ class ElementwiseGroups {
   Index maker(Var value) const;
 
  private:
+  enum class Role : std::uint8_t { alone, element, fold, row };
+
   template <class F>
   void for_each_op_before(Index n, F f) const;
+  void find_classes();
+  Index class_of_rows(Index n) const;
+  bool together(Index before, Index n) const;
   void find_ranks();
   void sink();
   bool keeps_more(Index n) const;
@@ -37,7 +43,9 @@ class ElementwiseGroups {
   Graph& graph_;
   std::span<const Op> ops_;
   std::unordered_map<OpId, Index> position_;
-  std::vector<Index> shape_;  // by op: number of its shape; kNone if it cannot be fused
+  std::vector<Role> role_;    // by op
+  std::vector<Index> class_;  // by op: number of its domain; kNone if it cannot be fused
+  std::vector<Dims> rows_;    // by class: the shape of rows; empty: there are no reductions
   std::vector<Index> rank_, parent_, group_;
   std::vector<std::vector<Index>> groups_;
 };

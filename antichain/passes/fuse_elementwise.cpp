@@ -6,6 +6,7 @@
 #include "antichain/ops/fused_product.h"
 #include "antichain/passes/body_copy.h"
 #include "antichain/passes/elementwise_groups.h"
+#include "antichain/passes/row_form.h"
 
 namespace antichain {
 
@@ -60,8 +61,10 @@ void copy_by_groups(Cloner& cloner, std::span<const Op> ops, std::span<const Var
 
 GraphCopy fuse_elementwise(const GraphCopy& source) {
   // What a user has fused may belong to larger groups.
-  return copy_with_parts(source, {&fused_def(), &fused_product_def()},
-                         {.copy_ops = copy_by_groups});
+  const GraphCopy parts = copy_with_parts(source, {&fused_def(), &fused_product_def()}, {});
+  const CopyRules fusion{.copy_ops = copy_by_groups};
+  return has_reductions(*parts.graph) ? copy_graph(bring_to_row_form(parts), fusion)
+                                      : copy_graph(parts, fusion);
 }
 
 }  // namespace antichain

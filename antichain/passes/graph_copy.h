@@ -21,6 +21,17 @@ struct GraphCopy {
 /// Returns a copy that has the states of `source` and no ops yet.
 GraphCopy copy_of_states(const Graph& source);
 
+/// Returns whether there is an op of which `f` says so, in any region.
+template <class F>
+bool has_op(Graph& graph, F f) {
+  for (std::uint32_t id = 0; id < graph.num_ops(); ++id) {
+    if (f(graph.op(OpId{id}))) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// How a copy differs from its original: see Cloner.
 struct CopyRules {
   Cloner::Replace replace = {};

@@ -240,8 +240,8 @@ TEST(FusedProductMemory, TheProductTakesNone) {
   Graph graph = session.graph();
   const Var x = graph.input("x", f32, {kRows, kColumns});
   const Var a = exp(x), residual = softmax(x, 1);
-  const Var y = sum(relu(matmul(a, x) + residual));
-  const Var z = sum(relu(matmul(a, x) + a));
+  const Var y = matmul(x, relu(matmul(a, x) + residual));
+  const Var z = matmul(x, relu(matmul(a, x) + a));
   const auto compiled = [&](Var value, const std::vector<std::string>& disabled) {
     return session.compile({value}, {.optimiser = {.disabled = disabled}});
   };

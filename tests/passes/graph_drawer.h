@@ -81,6 +81,8 @@ void draw_op(GraphDrawer& drawer, const std::vector<DrawFamily>& families);
 std::vector<DrawFamily> elementwise_draws();
 /// Lists ops that reduce, multiply matrices, normalise or move elements.
 std::vector<DrawFamily> array_draws();
+/// Lists reductions of rows that are broadcast back.
+std::vector<DrawFamily> row_draws();
 /// Lists ops with bodies.
 std::vector<DrawFamily> region_draws();
 

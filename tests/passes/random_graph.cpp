@@ -104,7 +104,7 @@ RandomGraph random_graph(Graph& graph, std::uint32_t seed, int num_ops) {
   GraphDrawer drawer(graph, seed + 1, draw_sizes(graph, random));
   const Leaves leaves = add_leaves(drawer);
   std::vector<DrawFamily> families = elementwise_draws();
-  for (const std::vector<DrawFamily>& more : {array_draws(), region_draws()}) {
+  for (const std::vector<DrawFamily>& more : {array_draws(), row_draws(), region_draws()}) {
     families.insert(families.end(), more.begin(), more.end());
   }
   for (int i = 0; i < num_ops; ++i) {

@@ -24,9 +24,10 @@ struct RandomGraph {
 };
 
 /// Draws a graph of `num_ops` draws, each an op or a few: element-wise ops with broadcasting,
-/// comparisons, reductions, matrix products, ops that move elements, norms, bodies of chains, conds
-/// and calls, states and random ops, in f32, f64, bf16, i64 and bool, at sizes that are in part
-/// symbols; and gradients of some of its values. The same seed draws the same graph.
+/// comparisons, reductions, some broadcast back, matrix products, ops that move elements, norms,
+/// bodies of chains, conds and calls, states and random ops, in f32, f64, bf16, i64 and bool, at
+/// sizes that are in part symbols; and gradients of some of its values. The same seed draws the
+/// same graph.
 RandomGraph random_graph(Graph& graph, std::uint32_t seed, int num_ops);
 
 }  // namespace antichain

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "antichain/backends/cpu/fused_steps.h"
+#include "antichain/backends/cpu/fused_rows.h"
 #include "antichain/backends/cpu/jit/jit_compiler.h"
+#include "antichain/backends/cpu/planned_loops.h"
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/fused.h"
 
@@ -60,9 +61,12 @@ Kernel make_kernel(SimdLevel level, const OpDef& def, const std::shared_ptr<JitC
         if (jit) {
           found = with_compiled_runs(found, context.inputs.size(), *jit);
         }
-        const auto planned = std::make_shared<const ElementwisePlan>(
-            context, std::move(found.steps), std::move(found.numbers));
-        return [planned](KernelContext& running) { planned->run(running); };
+        if (found.walks_rows()) {
+          const auto rows = std::make_shared<FusedRows>(context, found);
+          return [rows](KernelContext& run) { rows->run(run); };
+        }
+        const auto loops = std::make_shared<const PlannedLoops>(context, std::move(found));
+        return [loops](KernelContext& run) { loops->plan().run(loops->operands(run)); };
       },
       .strided_inputs = true,
       .in_place = true,

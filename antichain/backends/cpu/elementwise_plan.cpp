@@ -14,7 +14,8 @@ namespace {
 constexpr std::int64_t kPiece = 1024, kShortestPiece = 128;  // elements
 constexpr std::int64_t kNearCache = 24 * 1024;  // bytes that all operands of a piece may take
 constexpr std::int64_t kMaxElementBytes = 8;
-constexpr std::int64_t kShortRow = 64;              // elements: below, a call per row is too dear
+// Elements of a row: below, a call per row is too dear, of one loop and of each of several.
+constexpr std::int64_t kShortRow = 64, kShortRowOfSeveral = 256;
 constexpr std::int64_t kGrain = 16 * 1024;          // elements
 constexpr std::int64_t kBufferedGrain = 64 * 1024;  // elements: patterns are filled once per range
 constexpr std::int64_t kParallelFrom =
@@ -24,17 +25,13 @@ std::int64_t bytes_of(DType dtype) { return static_cast<std::int64_t>(size_of(dt
 
 }  // namespace
 
-ElementwisePlan::ElementwisePlan(const KernelContext& context, std::vector<PieceStep> steps,
-                                 std::vector<Tensor> numbers, InBlocks blocks)
-    : steps_(std::move(steps)), numbers_(std::move(numbers)), blocks_(blocks) {
-  inputs_.resize(context.inputs.size() + numbers_.size());
+ElementwisePlan::ElementwisePlan(const Shape& shape, const std::vector<PieceInput>& inputs,
+                                 std::vector<PieceStep> steps, InBlocks blocks)
+    : steps_(std::move(steps)), inputs_(inputs.size()), count_(numel(shape)), blocks_(blocks) {
   std::vector<bool> used(inputs_.size(), false);
   for (const PieceStep& step : steps_) {
     for (const PieceStep::Result& result : step.results) {
-      // An output that nobody wants has no memory.
-      const bool wanted =
-          result.output >= 0 && context.wanted[static_cast<std::size_t>(result.output)] != 0;
-      results_.push_back({bytes_of(result.dtype), wanted ? result.output : -1});
+      results_.push_back({bytes_of(result.dtype), result.output});
     }
     for (const int operand : step.operands) {
       if (static_cast<std::size_t>(operand) < used.size()) {
@@ -45,27 +42,17 @@ ElementwisePlan::ElementwisePlan(const KernelContext& context, std::vector<Piece
   for (std::size_t n = 0; n < inputs_.size(); ++n) {
     inputs_[n].access = used[n] ? Access::direct : Access::unused;
   }
-  merge_axes(context);
-  choose_piece(context);
+  merge_axes(shape, inputs);
+  choose_piece(inputs);
   choose_access();
   place_buffers();
 }
 
-const Tensor& ElementwisePlan::input_tensor(const KernelContext& context, std::size_t n) const {
-  return n < context.inputs.size() ? *context.inputs[n] : numbers_[n - context.inputs.size()];
-}
-
 // Axes of size 1 go, and neighbours along which every input steps evenly become one.
-void ElementwisePlan::merge_axes(const KernelContext& context) {
-  const auto wanted =
-      std::ranges::find_if(results_, [](const Result& result) { return result.output >= 0; });
-  ensure(wanted != results_.end(), "nobody wants what element-wise ops compute");
-  const Tensor& out = context.out(wanted->output);
-  const Shape& shape = out.shape();
-  count_ = out.numel();
+void ElementwisePlan::merge_axes(const Shape& shape, const std::vector<PieceInput>& inputs) {
   sizes_[0] = 1;
   for (std::size_t n = 0; n < inputs_.size(); ++n) {
-    inputs_[n].element_bytes = bytes_of(input_tensor(context, n).dtype());
+    inputs_[n].element_bytes = bytes_of(inputs[n].dtype);
   }
   std::vector<std::int64_t> strides(inputs_.size());
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
@@ -74,10 +61,10 @@ void ElementwisePlan::merge_axes(const KernelContext& context) {
     }
     bool merges = true;
     for (std::size_t n = 0; n < inputs_.size(); ++n) {
-      const Tensor& tensor = input_tensor(context, n);
-      const std::size_t missing = shape.size() - tensor.shape().size();
-      const bool steps = axis >= missing && tensor.shape()[axis - missing] != 1;
-      strides[n] = steps ? tensor.strides()[axis - missing] * inputs_[n].element_bytes : 0;
+      const PieceInput& input = inputs[n];
+      const std::size_t missing = shape.size() - input.shape.size();
+      const bool steps = axis >= missing && input.shape[axis - missing] != 1;
+      strides[n] = steps ? input.strides[axis - missing] * inputs_[n].element_bytes : 0;
       merges = merges && (inputs_[n].access == Access::unused ||
                           inputs_[n].strides[num_axes_ - 1] == strides[n] * shape[axis]);
     }
@@ -95,14 +82,14 @@ void ElementwisePlan::merge_axes(const KernelContext& context) {
 }
 
 // The operands of a piece should stay in the nearest cache from one step to the next.
-void ElementwisePlan::choose_piece(const KernelContext& context) {
+void ElementwisePlan::choose_piece(const std::vector<PieceInput>& inputs) {
   most_ = kPiece;
   if (steps_.size() == 1) {
     return;
   }
   std::int64_t bytes = 0;
   for (std::size_t n = 0; n < inputs_.size(); ++n) {
-    const bool counts = inputs_[n].access != Access::unused && input_tensor(context, n).numel() > 1;
+    const bool counts = inputs_[n].access != Access::unused && numel(inputs[n].shape) > 1;
     bytes += counts ? inputs_[n].element_bytes : 0;
   }
   for (const Result& result : results_) {
@@ -150,7 +137,9 @@ void ElementwisePlan::choose_access() {
   }
   const std::size_t last = num_axes_ - 1;
   // A part of a row begins anywhere in a period: patterns would be filled anew for each.
-  by_rows_ = (walks || blocks_.cuts_rows) && sizes_[last] >= kShortRow;
+  const bool several = steps_.size() > 1 && !blocks_.cuts_rows;
+  by_rows_ =
+      (walks || blocks_.cuts_rows) && sizes_[last] >= (several ? kShortRowOfSeveral : kShortRow);
   for (Input& input : inputs_) {
     if (by_rows_ && (input.access == Access::pattern || input.access == Access::walk) &&
         input.strides[last] == input.element_bytes) {
@@ -213,11 +202,11 @@ void ElementwisePlan::place_buffers() {
 
 std::int64_t ElementwisePlan::offset(const Input& input, std::int64_t position) const {
   std::int64_t bytes = 0;
-  for (std::size_t axis = num_axes_ - 1; axis > 0; --axis) {
+  for (std::size_t axis = num_axes_; axis-- > 0;) {
     bytes += position % sizes_[axis] * input.strides[axis];
     position /= sizes_[axis];
   }
-  return bytes + position * input.strides[0];
+  return bytes;
 }
 
 // Copies elements [first, first + size) of the broadcast input.
@@ -301,8 +290,10 @@ void ElementwisePlan::run_steps(const std::byte** values, const Operands& operan
     }
     for (std::size_t i = 0; i < step.results.size(); ++i, ++next) {
       const Result& result = results_[next];
-      std::byte* const to = result.output >= 0 ? operands.out[next] + first * result.element_bytes
-                                               : scratch + result.buffer;
+      std::byte* const to =
+          result.output >= 0
+              ? operands.out[static_cast<std::size_t>(result.output)] + first * result.element_bytes
+              : scratch + result.buffer;
       out[i] = to;
       values[inputs_.size() + next] = to;
     }
@@ -314,9 +305,8 @@ void ElementwisePlan::run_steps(const std::byte** values, const Operands& operan
   }
 }
 
-void ElementwisePlan::run_part(const Operands& operands, const Block& part,
-                               const std::byte* given) const {
-  std::byte* const scratch = scratch_bytes_ > 0 ? thread_scratch(scratch_bytes_) : nullptr;
+void ElementwisePlan::run_part(const Operands& operands, const Block& part, const std::byte* given,
+                               std::byte* scratch) const {
   const std::byte* values[kMaxValues];
   const std::int64_t row = sizes_[num_axes_ - 1];
   for (std::int64_t i = 0; i < part.rows; ++i) {
@@ -352,30 +342,26 @@ void ElementwisePlan::run_part(const Operands& operands, const Block& part,
   }
 }
 
-ElementwisePlan::Operands ElementwisePlan::operands(const KernelContext& context) const {
-  Operands operands;
-  for (std::size_t n = 0; n < inputs_.size(); ++n) {
-    if (inputs_[n].access != Access::unused && inputs_[n].access != Access::block) {
-      operands.in[n] = static_cast<const std::byte*>(input_tensor(context, n).raw());
-    }
+void ElementwisePlan::run_range(const Operands& operands, std::int64_t first, std::int64_t last,
+                                std::byte* scratch) const {
+  if (first < last) {
+    run_part(operands, {first, 1, last - first, last - first}, nullptr, scratch);
   }
-  for (std::size_t n = 0; n < results_.size(); ++n) {
-    if (results_[n].output >= 0) {
-      operands.out[n] = static_cast<std::byte*>(context.out(results_[n].output).raw());
-    }
-  }
-  return operands;
 }
 
 void ElementwisePlan::run_block(const Operands& operands, const Block& block,
                                 const std::byte* given) const {
   const std::int64_t count = block.elements();
   const bool one_run = block.rows == 1 || block.width == block.step;
+  const auto run_some = [&](const Block& part, const std::byte* there) {
+    std::byte* const scratch = scratch_bytes_ > 0 ? thread_scratch(scratch_bytes_) : nullptr;
+    run_part(operands, part, there, scratch);
+  };
   if (count == 0) {
     return;
   }
   if (!one_run || count * static_cast<std::int64_t>(steps_.size()) < kParallelFrom) {
-    run_part(operands, one_run ? Block{block.first, 1, count, count} : block, given);
+    run_some(one_run ? Block{block.first, 1, count, count} : block, given);
     return;
   }
   // A block that is not computed beside others is shared out among the threads.
@@ -384,12 +370,12 @@ void ElementwisePlan::run_block(const Operands& operands, const Block& block,
         blocks_.input < 0
             ? nullptr
             : given + first * inputs_[static_cast<std::size_t>(blocks_.input)].element_bytes;
-    run_part(operands, {block.first + first, 1, last - first, last - first}, there);
+    run_some({block.first + first, 1, last - first, last - first}, there);
   });
 }
 
-void ElementwisePlan::run(const KernelContext& context) const {
-  run_block(operands(context), {0, 1, count_, count_}, nullptr);
+void ElementwisePlan::run(const Operands& operands) const {
+  run_block(operands, {0, 1, count_, count_}, nullptr);
 }
 
 }  // namespace antichain::cpu

@@ -11,7 +11,7 @@
 #include "antichain/backends/cpu/jit/cluster_code.h"
 #include "antichain/backends/cpu/simd/loops.h"
 #include "antichain/backends/cpu/work_blocks.h"
-#include "antichain/graph/kernel_context.h"
+#include "antichain/tensor/tensor.h"
 
 namespace antichain::cpu {
 
@@ -27,6 +27,14 @@ struct PieceStep {
   std::vector<int> operands = {};
   std::vector<Result> results = {};
   std::vector<double> constants = {};  // what the loop finds behind its operands
+  int section = 1;                     // of a fused op: see fused_steps.h
+};
+
+/// How an input of a plan lies; it is broadcast to the shape of the outputs.
+struct PieceInput {
+  DType dtype;
+  Shape shape;
+  Strides strides;
 };
 
 /// Says that a plan runs block by block.
@@ -40,21 +48,23 @@ class ElementwisePlan {
  public:
   static constexpr int kMaxValues = 192, kMaxAxes = 16;
 
-  /// Plans for the inputs and outputs of the context. `numbers` are more inputs, of one element.
-  ElementwisePlan(const KernelContext& context, std::vector<PieceStep> steps,
-                  std::vector<Tensor> numbers = {}, InBlocks blocks = {});
+  /// Plans for outputs of this shape, which are packed.
+  ElementwisePlan(const Shape& shape, const std::vector<PieceInput>& inputs,
+                  std::vector<PieceStep> steps, InBlocks blocks = {});
 
-  /// Addresses of first elements; only those that are used are set.
+  /// Addresses of the first elements of inputs and outputs; only what is used is set.
   struct Operands {
     std::array<const std::byte*, kMaxValues> in;
     std::array<std::byte*, kMaxValues> out;
   };
-  Operands operands(const KernelContext& context) const;
-
-  /// Computes the outputs.
-  void run(const KernelContext& context) const;
+  /// Computes the outputs, on all threads.
+  void run(const Operands& operands) const;
+  /// Computes elements [first, last) of the outputs. `scratch` is memory of scratch_bytes().
+  void run_range(const Operands& operands, std::int64_t first, std::int64_t last,
+                 std::byte* scratch) const;
   /// Computes a block of the outputs; `given` is the block of the input that comes with it.
   void run_block(const Operands& operands, const Block& block, const std::byte* given) const;
+  std::size_t scratch_bytes() const { return scratch_bytes_; }
 
  private:
   // How the loops get at an input.
@@ -79,9 +89,8 @@ class ElementwisePlan {
     std::size_t buffer = 0;  // where there is no output
   };
 
-  const Tensor& input_tensor(const KernelContext& context, std::size_t n) const;
-  void merge_axes(const KernelContext& context);
-  void choose_piece(const KernelContext& context);
+  void merge_axes(const Shape& shape, const std::vector<PieceInput>& inputs);
+  void choose_piece(const std::vector<PieceInput>& inputs);
   void choose_access();
   void place_buffers();
   std::int64_t packed_period(const Input& input) const;
@@ -93,12 +102,12 @@ class ElementwisePlan {
             std::byte* buffer) const;
   void fill_pattern(const Input& input, const std::byte* from, std::int64_t first,
                     std::int64_t size, std::byte* buffer) const;
-  void run_part(const Operands& operands, const Block& part, const std::byte* given) const;
+  void run_part(const Operands& operands, const Block& part, const std::byte* given,
+                std::byte* scratch) const;
   void run_steps(const std::byte** values, const Operands& operands, std::byte* scratch,
                  std::int64_t first, std::int64_t size) const;
 
   std::vector<PieceStep> steps_;
-  std::vector<Tensor> numbers_;
   std::vector<Input> inputs_;
   std::vector<Result> results_;  // of all steps
   std::array<std::int64_t, kMaxAxes> sizes_{};

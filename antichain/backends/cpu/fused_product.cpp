@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "antichain/backends/cpu/fused_steps.h"
 #include "antichain/backends/cpu/jit/jit_compiler.h"
+#include "antichain/backends/cpu/planned_loops.h"
 #include "antichain/ops/fused_product.h"
 
 namespace antichain::cpu {
@@ -34,13 +34,13 @@ class FusedProduct {
         factors_(product_inputs(context.op)),
         value_(layout(op_.output(), *context.env)),
         product_(kernel.plan(product_context(context), Destination::taker)),
-        elementwise_(steps_context(context), std::move(steps.steps), std::move(steps.numbers),
+        elementwise_(steps_context(context), std::move(steps),
                      {.input = context.num_inputs(), .cuts_rows = product_.cuts_rows}) {}
 
   void run(const KernelContext& context) {
     const ElementwisePlan::Operands operands = elementwise_.operands(steps_context(context));
     const auto take_block = [&](const Block& block, const std::byte* elements) {
-      elementwise_.run_block(operands, block, elements);
+      elementwise_.plan().run_block(operands, block, elements);
     };
     const TakeBlock take(take_block);
     KernelContext product = product_context(context);
@@ -84,7 +84,7 @@ class FusedProduct {
   Tensor* value_pointer_ = &value_;
   std::vector<const Tensor*> factor_pointers_, input_pointers_;  // of the run at present
   ProductPlan product_;
-  ElementwisePlan elementwise_;
+  PlannedLoops elementwise_;
 };
 
 // A block is written when its own elements of the inputs have been read; but other blocks still

@@ -19,7 +19,66 @@ std::size_t num_given(Op op) {
   return static_cast<std::size_t>(op.num_inputs()) + (has_product(op) ? 1 : 0);
 }
 
+// Returns the ops of a body, numbers and a product aside, with their sections, in the order of
+// those.
+std::vector<std::pair<int, Op>> ops_by_section(Graph& graph, RegionId body) {
+  const FusedShape shape = fused_shape(graph, body);
+  std::vector<std::pair<int, Op>> result;
+  std::unordered_map<VarId, int> sections;
+  for (OpId id : graph.region(body).ops) {
+    const Op op = graph.op(id);
+    if (&op.def() == &constant_def() || is_fusible_product(op.def())) {
+      continue;
+    }
+    int round = 0;
+    for (Var input : op.inputs()) {
+      if (const auto found = sections.find(input.id()); found != sections.end()) {
+        const bool ends = kind_of(found->second) == Section::folds;
+        round = std::max(round, found->second / 3 + (ends ? 1 : 0));
+      }
+    }
+    const Section kind = reduces_rows(op)                      ? Section::folds
+                         : op.output().shape() == shape.domain ? Section::domain
+                                                               : Section::rows;
+    result.emplace_back(3 * round + static_cast<int>(kind), op);
+    sections.emplace(op.output().id(), result.back().first);
+  }
+  std::ranges::stable_sort(result, {}, &std::pair<int, Op>::first);
+  return result;
+}
+
+// Returns how a level computes an op; with a reduction comes a loop that copies what it reduces.
+ElementOp find_loops(SimdLevel level, Op op, std::vector<RowFold>& folds) {
+  if (!reduces_rows(op)) {
+    return element_op(level, op);
+  }
+  const DType dtype = op.input(0).dtype();
+  ElementOp copy;
+  for_each_simd_level([&]<SimdLevel kLevel>(std::integral_constant<SimdLevel, kLevel>) {
+    if (kLevel == level) {
+      const FoldOp fold = *fold_op(op.def());
+      const FoldStage stage = FoldLevel{kLevel, &fold_table<kLevel>()}.stage(fold.fold, dtype);
+      folds.push_back({fold, stage, dtype});
+      copy.loop = stage.loops.rows != nullptr ? cast_loop<kLevel>(dtype, dtype) : nullptr;
+    }
+  });
+  return copy;
+}
+
 }  // namespace
+
+std::vector<Op> ops_in_order(Op fused) {
+  std::vector<Op> ops;
+  for (const auto& [section, op] : ops_by_section(fused.graph(), fused.regions()[0])) {
+    ops.push_back(op);
+  }
+  return ops;
+}
+
+bool FusedSteps::walks_rows() const {
+  return std::ranges::any_of(
+      steps, [](const PieceStep& step) { return kind_of(step.section) != Section::domain; });
+}
 
 FusedSteps fused_steps(SimdLevel level, Op fused) {
   Graph& graph = fused.graph();
@@ -37,19 +96,17 @@ FusedSteps fused_steps(SimdLevel level, Op fused) {
     if (const Op op = graph.op(id); &op.def() == &constant_def()) {
       count(op.output().id());
       result.numbers.push_back(op.attrs().get<Tensor>("value"));
-    } else if (!numbers.contains(op.output().id())) {
-      result.ops.push_back(op);
     }
   }
   std::size_t num_outputs = 0;
-  for (Op op : result.ops) {
-    ElementOp found = element_op(level, op);
+  for (const auto& [section, op] : ops_by_section(graph, fused.regions()[0])) {
+    ElementOp found = find_loops(level, op, result.folds);
     if (found.loop == nullptr) {
       result.support = Support::no("no loop for " + op.def().name + " of " +
                                    std::string(name(op.input(0).dtype())));
       return result;
     }
-    PieceStep step{.loop = found.loop, .constants = std::move(found.constants)};
+    PieceStep step{.loop = found.loop, .constants = std::move(found.constants), .section = section};
     for (Var input : op.inputs()) {
       step.operands.push_back(numbers.at(input.id()));
     }
@@ -59,11 +116,12 @@ FusedSteps fused_steps(SimdLevel level, Op fused) {
         {op.output().dtype(), is_output ? static_cast<int>(output - body.results.begin()) : -1});
     num_outputs += is_output ? 1 : 0;
     count(op.output().id());
+    result.ops.push_back(op);
     result.steps.push_back(std::move(step));
   }
   if (num_outputs != body.results.size()) {
     result.support = Support::no("a result that is no op's, or is there twice");
-  } else if (numbers.size() > ElementwisePlan::kMaxValues) {
+  } else if (numbers.size() + result.folds.size() > ElementwisePlan::kMaxValues) {
     result.support = Support::no("too many values");
   }
   return result;
@@ -73,7 +131,9 @@ Support supports_steps(SimdLevel level, Op op, const FusedSteps& steps, JitCompi
   if (Support support = cpu_supports(level); !support.yes) {
     return support;
   }
-  if (op.output().shape().size() > ElementwisePlan::kMaxAxes) {
+  const Dims shape = &op.def() == &fused_def() ? fused_shape(op.graph(), op.regions()[0]).domain
+                                               : op.output().shape();
+  if (shape.size() > ElementwisePlan::kMaxAxes) {
     return Support::no("more than " + std::to_string(ElementwisePlan::kMaxAxes) + " axes");
   }
   if (steps.support.yes && jit != nullptr) {
@@ -84,12 +144,10 @@ Support supports_steps(SimdLevel level, Op op, const FusedSteps& steps, JitCompi
 }
 
 bool may_overwrite(Op fused, int out, int in) {
-  Graph& graph = fused.graph();
-  const RegionInfo& body = graph.region(fused.regions()[0]);
+  const RegionInfo& body = fused.graph().region(fused.regions()[0]);
   const VarId input = body.params[static_cast<std::size_t>(in)];
   bool written = false;
-  for (OpId id : body.ops) {
-    const Op op = graph.op(id);
+  for (Op op : ops_in_order(fused)) {
     const std::vector<Var> operands = op.inputs();
     if (written && std::ranges::any_of(operands, [&](Var x) { return x.id() == input; })) {
       return false;
@@ -103,7 +161,8 @@ std::vector<std::pair<std::size_t, std::size_t>> compiled_runs(const FusedSteps&
   std::vector<std::pair<std::size_t, std::size_t>> runs;
   for (std::size_t first = 0; first < steps.ops.size();) {
     std::size_t last = first;
-    while (last < steps.ops.size() && has_code(steps.ops[last])) {
+    while (last < steps.ops.size() && !reduces_rows(steps.ops[last]) && has_code(steps.ops[last]) &&
+           steps.steps[last].section == steps.steps[first].section) {
       ++last;
     }
     if (last - first >= 2) {
@@ -147,6 +206,7 @@ Run run_of(const FusedSteps& all, std::size_t first, std::size_t last, std::size
     run.cluster.numbers.push_back(all.numbers[static_cast<std::size_t>(v - first_number)]);
   }
   run.step.operands = outside;
+  run.step.section = all.steps[first].section;
   for (std::size_t n = first; n < last; ++n) {
     Cluster::Step step{.op = all.ops[n]};
     const auto& operands = all.steps[n].operands;
@@ -197,7 +257,7 @@ void start_compiling(const FusedSteps& steps, std::size_t num_inputs, JitCompile
 FusedSteps with_compiled_runs(const FusedSteps& steps, std::size_t num_inputs, JitCompiler& jit) {
   const std::size_t first_result = num_inputs + steps.numbers.size();
   const auto runs = compiled_runs(steps);
-  FusedSteps result{.numbers = steps.numbers};
+  FusedSteps result{.numbers = steps.numbers, .folds = steps.folds};
   // Results that stay inside a run are no values any more: the others are counted anew.
   std::vector<int> renumbered(first_result + steps.steps.size(), -1);
   for (std::size_t v = 0; v < first_result; ++v) {

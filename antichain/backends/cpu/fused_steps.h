@@ -1,25 +1,40 @@
 // What is computed for a piece of a fused op's operands, step by step.
+//
+// The steps of a body with reductions are sorted into sections that follow each other: number 3 n
+// are loops over what belongs to rows, 3 n + 1 loops over the domain, 3 n + 2 reductions of what
+// they have computed. A step is in the first section in which it can be.
 #pragma once
 
 #include <memory>
 #include <vector>
 
 #include "antichain/backends/cpu/elementwise_plan.h"
+#include "antichain/backends/cpu/fold_stages.h"
 #include "antichain/backends/cpu/simd/level.h"
+#include "antichain/ops/fused.h"
 
 namespace antichain::cpu {
 
 class JitCompiler;  // antichain/backends/cpu/jit/jit_compiler.h
 
+enum class Section { rows, domain, folds };
+inline Section kind_of(int section) { return static_cast<Section>(section % 3); }
+
 struct FusedSteps {
   std::vector<PieceStep> steps;
   std::vector<Tensor> numbers;
-  std::vector<Op> ops;  // one per step
+  std::vector<Op> ops;         // one per step
+  std::vector<RowFold> folds;  // of the steps in sections of reductions, in order
   Support support = {};
+
+  /// Returns whether there is more than loops over the domain.
+  bool walks_rows() const;
 };
 
-/// Returns a step for each element-wise op of the body, by the loops of a level. The product of a
-/// fused product is one more input, behind the others.
+/// Returns the ops of the body, numbers and a product aside, in the order of the steps.
+std::vector<Op> ops_in_order(Op fused);
+/// Returns a step for each of them, by the loops of a level. The product of a fused product is one
+/// more input, behind the others.
 FusedSteps fused_steps(SimdLevel level, Op fused);
 /// Says whether a level can run steps of an op, and starts to compile runs of them if it can and
 /// there is a compiler.

@@ -52,20 +52,17 @@ std::shared_ptr<Reduction> plan(const KernelContext& context, const std::vector<
   return std::make_shared<Reduction>(x.shape(), reduced, size_of(x.dtype()));
 }
 
-// One walk; `finish` gets the total and the number of elements.
 template <class Axes>
-auto fold_once(const FoldLevel& level, Fold fold, Axes axes, double (*finish)(double, double)) {
+auto fold_once(const FoldLevel& level, const FoldOp& fold, Axes axes) {
   return [=](const KernelContext& context) -> KernelFunction {
     const DType dtype = context.in(0).dtype();
-    const FoldStage stage = level.stage(fold, dtype);
-    const bool chooses = fold == Fold::smallest || fold == Fold::largest;
+    const FoldStage stage = level.stage(fold.fold, dtype);
     return [=, reduction = plan(context, axes(context))](KernelContext& run) {
-      require<ShapeError>(!chooses || reduction->outputs() == 0 || reduction->count() > 0,
-                          "{}: there is no element to choose from", run.where);
+      fold.require_elements(*reduction, run.where);
       if (is_float(dtype)) {
         const auto count = static_cast<double>(reduction->count());
-        const auto write =
-            write_to<double>(run.out(), [=](double total, double) { return finish(total, count); });
+        const auto write = write_to<double>(
+            run.out(), [=](double total, double) { return fold.finish(total, count); });
         reduction->run(run.in(0).raw(), stage, Finish<double>(write));
       } else {
         const auto write =
@@ -113,14 +110,12 @@ void add_level(KernelTable& kernels, const FoldLevel& level) {
                       .supports = [level](Op) { return cpu_supports(level.level); },
                       .plan = planned});
   };
-  const auto total = [](double value, double) { return value; };
-  add(sum_def(), fold_once(level, Fold::sum, reduced_axes, total));
-  add(sum_to_def(), fold_once(level, Fold::sum, repeated_axes, total));
-  add(prod_def(), fold_once(level, Fold::product, reduced_axes, total));
-  add(reduce_min_def(), fold_once(level, Fold::smallest, reduced_axes, total));
-  add(reduce_max_def(), fold_once(level, Fold::largest, reduced_axes, total));
-  add(mean_def(), fold_once(level, Fold::sum, reduced_axes,
-                            [](double value, double count) { return value / count; }));
+  for (const OpDef* def : reduce_family()) {
+    if (const auto fold = fold_op(*def)) {
+      add(*def, fold_once(level, *fold, reduced_axes));
+    }
+  }
+  add(sum_to_def(), fold_once(level, {Fold::sum}, repeated_axes));
   add(variance_def(), plan_variance(level));
   add(logsumexp_def(), plan_logsumexp(level));
 }

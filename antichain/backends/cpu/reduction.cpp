@@ -25,7 +25,8 @@ Total neutral(Fold fold) {
   }
 }
 
-// Joins `count` totals with others.
+}  // namespace
+
 template <class Total>
 void join_totals(Fold fold, Total* totals, const Total* others, std::int64_t count) {
   const auto each = [=](auto join) {
@@ -47,7 +48,8 @@ void join_totals(Fold fold, Total* totals, const Total* others, std::int64_t cou
   }
 }
 
-}  // namespace
+template void join_totals(Fold, double*, const double*, std::int64_t);
+template void join_totals(Fold, std::int64_t*, const std::int64_t*, std::int64_t);
 
 Reduction::Reduction(const Shape& shape, const std::vector<bool>& reduced,
                      std::size_t element_bytes)
@@ -202,6 +204,18 @@ void Reduction::run(const void* x, const FoldStage& stage, Finish<Total> finish)
     }
   });
 }
+
+template <class Total>
+void Reduction::fold_rows(const void* x, std::int64_t outputs, std::int64_t first,
+                          std::int64_t last, const FoldStage& stage, Total* totals) const {
+  fold_chunk(static_cast<const std::byte*>(x), {-first, 0, outputs}, first, last, stage, nullptr,
+             totals);
+}
+
+template void Reduction::fold_rows(const void*, std::int64_t, std::int64_t, std::int64_t,
+                                   const FoldStage&, double*) const;
+template void Reduction::fold_rows(const void*, std::int64_t, std::int64_t, std::int64_t,
+                                   const FoldStage&, std::int64_t*) const;
 
 template void Reduction::run(const void*, const FoldStage&, Finish<double>);
 template void Reduction::run(const void*, const FoldStage&, Finish<std::int64_t>);

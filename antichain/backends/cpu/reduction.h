@@ -37,6 +37,10 @@ struct ReductionMatrix {
   std::int64_t line;  // position of the first element among those that are reduced
 };
 
+/// Joins totals with those of elements that follow, as a reduction in chunks does.
+template <class Total>
+void join_totals(Fold fold, Total* totals, const Total* others, std::int64_t count);
+
 class Reduction {
  public:
   static constexpr std::int64_t kMaxBlock = 2048;  // outputs that are finished at once
@@ -52,6 +56,9 @@ class Reduction {
   /// after another, while their elements are in a cache.
   bool by_columns() const { return by_columns_; }
   bool in_chunks() const { return chunks_ > 1; }
+  /// Returns how many elements of an output make a chunk, and how many chunks an output has.
+  std::int64_t chunk() const { return chunk_; }
+  std::int64_t chunks() const { return chunks_; }
 
   /// Calls f(matrix) for matrices that together hold all elements of a block of outputs: [first,
   /// first + count) as `Finish` gets it when there are no chunks.
@@ -74,6 +81,11 @@ class Reduction {
   /// for integers. Not to be called by two threads at once: it owns scratch memory.
   template <class Total>
   void run(const void* x, const FoldStage& stage, Finish<Total> finish);
+  /// Where the last axes are reduced: folds positions [first, last) of outputs whose elements
+  /// follow each other from x on. Totals have the bits that run() finds for the same positions.
+  template <class Total>
+  void fold_rows(const void* x, std::int64_t outputs, std::int64_t first, std::int64_t last,
+                 const FoldStage& stage, Total* totals) const;
   /// Folds twice.
   void run_twice(const void* x, const FoldStage& first, FunctionRef<double(double)> shift,
                  const FoldStage& second, Finish<double> finish);
