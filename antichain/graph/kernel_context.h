@@ -11,7 +11,7 @@
 #include "antichain/graph/dim.h"
 #include "antichain/graph/state_store.h"
 #include "antichain/graph/var.h"
-#include "antichain/tensor/tensor.h"
+#include "antichain/tensor/tensor_memory.h"
 
 namespace antichain {
 
@@ -39,8 +39,9 @@ class KernelContext {
   std::span<const std::uint8_t>
       wanted;              // which outputs have a reader; the others may stay unset by region ops
   std::string_view where;  // description of the op, for messages
-  std::any* memory = nullptr;         // behind kept()
-  const Tensor* workspace = nullptr;  // as many u8 as OpDef::workspace asked for
+  std::any* memory = nullptr;                   // behind kept()
+  const TensorMemory* device = &host_memory();  // where inputs and outputs lie
+  const Tensor* workspace = nullptr;            // as many u8 as OpDef::workspace asked for
 
   int num_inputs() const { return static_cast<int>(inputs.size()); }
   int num_outputs() const { return static_cast<int>(outputs.size()); }

@@ -73,6 +73,9 @@ struct OpDef {
   Effect effect = Effect::none;
   bool shape_from_data = false;  // some output sizes are known only when the op has run
   bool forwards = false;  // sets its outputs to values that exist already: a state, a constant
+  /// Its reference computes nothing itself: it moves values, by KernelContext::device, and runs
+  /// regions. So it works on the memory of any backend.
+  bool on_any_device = false;
 
   std::function<std::vector<VarType>(InferContext&)> infer;
   /// Returns a gradient per input (none for those that VjpContext does not need).

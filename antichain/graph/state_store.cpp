@@ -2,34 +2,44 @@
 
 namespace antichain {
 
-const Tensor& StateStore::get(std::string_view name) const {
-  const auto found = values_.find(name);
-  require(found != values_.end(), "there is no state called '{}'", name);
-  return found->second;
+Tensor StateStore::get(std::string_view name) const {
+  const State& state = find(states_, name);
+  return state.memory->to_host(state.value);
+}
+
+StateStore::Values StateStore::all() const {
+  Values values;
+  for (const auto& [name, state] : states_) {
+    values.emplace(name, state.memory->to_host(state.value));
+  }
+  return values;
 }
 
 void StateStore::set(std::string_view name, const Tensor& value) {
-  values_.insert_or_assign(std::string(name), value.contiguous());
+  states_.insert_or_assign(std::string(name), State{.value = value.contiguous()});
 }
 
-Tensor& StateStore::find(std::string_view name) {
-  const auto found = values_.find(name);
-  require(found != values_.end(), "there is no state called '{}'", name);
-  return found->second;
+const Tensor& StateStore::get(std::string_view name, const TensorMemory& memory) {
+  return brought_to(name, memory).value;
 }
 
-Tensor& StateStore::spare_for(std::string_view name, const Tensor& value) {
-  Tensor& spare = [&]() -> Tensor& {
-    const std::lock_guard<std::mutex> lock(spares_mutex_);
-    const auto kept = spares_.find(name);
-    return kept != spares_.end() ? kept->second : spares_[std::string(name)];
-  }();
+StateStore::State& StateStore::brought_to(std::string_view name, const TensorMemory& memory) {
+  State& state = find(states_, name);
+  if (state.memory->device() != memory.device()) {
+    state.value = memory.to_device(state.memory->to_host(state.value));
+    state.spare = Tensor();
+  }
+  state.memory = &memory;
+  return state;
+}
+
+void StateStore::make_spare(State& state) {
+  const Tensor &value = state.value, &spare = state.spare;
   const bool usable = spare.defined() && sole_owner(spare.buffer()) &&
                       spare.dtype() == value.dtype() && spare.shape() == value.shape();
   if (!usable) {
-    spare = Tensor::empty(value.dtype(), value.shape());
+    state.spare = state.memory->allocate(value.dtype(), value.shape());
   }
-  return spare;
 }
 
 }  // namespace antichain

@@ -213,6 +213,7 @@ const OpDef& chain_def() {
             "how many of the states before each step are kept, for replayed_chain; 0: all",
             {std::int64_t{0}}},
            {"engine", "who differentiates the region", {std::string()}}},
+      .on_any_device = true,
       .infer = infer_chain,
       .vjp = chain_vjp,
       .jvp = chain_jvp,

@@ -206,6 +206,7 @@ const OpDef& call_def() {
       .name = "call",
       .doc = "Runs a body once, as a region that an engine can be named for.",
       .attributes = {{"engine", "who differentiates the region", {std::string()}}},
+      .on_any_device = true,
       .infer = [](InferContext& context) { return result_types(context, context.regions()[0]); },
       .vjp = call_vjp,
       .jvp = call_jvp,
@@ -222,13 +223,14 @@ const OpDef& cond_def() {
       .doc = "Runs one of two bodies.",
       .attributes = {{"then_inputs", "how many captured values belong to the first body"},
                      {"engine", "who differentiates the region", {std::string()}}},
+      .on_any_device = true,
       .infer = infer_cond,
       .vjp = cond_vjp,
       .jvp = cond_jvp,
       .reference =
           [](KernelContext& context) {
             const auto count = static_cast<std::size_t>(context.attr<std::int64_t>("then_inputs"));
-            const bool yes = context.in(0).item<bool>();
+            const bool yes = context.device->to_host(context.in(0)).item<bool>();
             run_whole_region(
                 context, yes ? 0 : 1,
                 yes ? context.inputs.subspan(1, count) : context.inputs.subspan(1 + count));

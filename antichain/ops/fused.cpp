@@ -160,6 +160,7 @@ const OpDef& fused_def() {
       .name = "fused",
       .doc = "Computes a body of element-wise ops and reductions of rows together.",
       .attributes = {{"label", "names of the ops, for messages", {std::string()}}},
+      .on_any_device = true,
       .infer = infer_fused,
       .decompose = [](Op op) { return inline_region(op.graph(), op.regions()[0], op.inputs()); },
       .reference = [](KernelContext& context) { run_whole_region(context, 0, context.inputs); },

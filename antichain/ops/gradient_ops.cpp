@@ -76,13 +76,15 @@ const OpDef& stop_gradient_def() {
       .name = "stop_gradient",
       .doc = "Returns x; no gradient flows through.",
       .dtypes = kAnyDType,
+      .on_any_device = true,
       .infer =
           [](InferContext& context) {
             context.require_inputs(1);
             return std::vector<VarType>{context.type(0)};
           },
       .no_gradient = "it is there to stop the gradient",
-      .reference = [](KernelContext& context) { context.out().copy_from(context.in(0)); },
+      .reference =
+          [](KernelContext& context) { context.device->copy(context.out(), context.in(0)); },
       .view = [](const KernelContext& context) { return context.in(0); },
       .samples =
           [] {
@@ -100,6 +102,7 @@ const OpDef& custom_gradient_def() {
       .doc = "A function with a gradient of the user's own.",
       .attributes = {{"inputs", "how many inputs the functions take"},
                      {"forward_captures", "how many values the forward function captured"}},
+      .on_any_device = true,
       .infer = infer_custom,
       .vjp = custom_vjp,
       .reference =

@@ -62,14 +62,16 @@ void loop_reference(KernelContext& context) {
       count + static_cast<std::size_t>(context.attr<std::int64_t>("condition_inputs"));
   const std::int64_t max_steps = context.attr<std::int64_t>("max_steps");
   LoopMemory memory;
-  memory.step = Tensor::scalar<std::int64_t>(0);
-  memory.go_on = Tensor::scalar<bool>(false);
+  std::int64_t step = 0;
+  const TensorMemory& device = *context.device;
+  memory.go_on = device.allocate(boolean, {});
   memory.next.assign(count, Tensor());
   std::vector<std::vector<Tensor>> history(count);
   for (std::size_t i = 0; i < count; ++i) {
     memory.now.push_back(context.in(static_cast<int>(i)));
   }
   const auto call = [&](int region, std::size_t first, std::size_t last) {
+    memory.step = device.to_device(Tensor::scalar(step));
     memory.arguments.assign(1, &memory.step);
     for (const Tensor& state : memory.now) {
       memory.arguments.push_back(&state);
@@ -82,9 +84,8 @@ void loop_reference(KernelContext& context) {
   const auto goes_on = [&] {
     memory.results.assign(1, &memory.go_on);
     call(0, count, split);
-    return memory.go_on.item<bool>();
+    return device.to_host(memory.go_on).item<bool>();
   };
-  std::int64_t& step = *memory.step.data<std::int64_t>();
   for (; goes_on(); ++step) {
     require<DataError>(step < max_steps, "{}: the condition still holds after {} steps",
                        context.where, max_steps);
@@ -95,7 +96,7 @@ void loop_reference(KernelContext& context) {
       }
       // The first step must not write into the op's input.
       if (context.wanted[count + i] || step < 2) {
-        memory.next[i] = Tensor::empty(memory.now[i].dtype(), memory.now[i].shape());
+        memory.next[i] = device.allocate(memory.now[i].dtype(), memory.now[i].shape());
       }
       memory.results.push_back(&memory.next[i]);
     }
@@ -104,14 +105,14 @@ void loop_reference(KernelContext& context) {
   }
   for (std::size_t i = 0; i < count; ++i) {
     // With no step the state is the op's input.
-    context.out(static_cast<int>(i)) = step == 0 ? memory.now[i].clone() : memory.now[i];
+    context.out(static_cast<int>(i)) = step == 0 ? device.clone(memory.now[i]) : memory.now[i];
     if (context.wanted[count + i]) {
       Shape shape = memory.now[i].shape();
       shape.insert(shape.begin(), step);
       Tensor& stacked = context.out(static_cast<int>(count + i)) =
-          Tensor::empty(memory.now[i].dtype(), shape);
+          device.allocate(memory.now[i].dtype(), shape);
       for (std::int64_t n = 0; n < step; ++n) {
-        stacked.select(0, n).copy_from(history[i][static_cast<std::size_t>(n)]);
+        device.copy(stacked.select(0, n), history[i][static_cast<std::size_t>(n)]);
       }
     }
   }
@@ -225,6 +226,7 @@ const OpDef& loop_def() {
                      {"max_steps", "the run fails after that many", {std::int64_t{1'000'000}}},
                      {"engine", "who differentiates the region", {std::string()}}},
       .shape_from_data = true,
+      .on_any_device = true,
       .infer = infer_loop,
       .vjp = loop_vjp,
       .jvp = loop_jvp,

@@ -124,6 +124,7 @@ const OpDef& replayed_chain_def() {
            {"length", "how many steps"},
            {"slots", "how many rows of states the chain has kept"},
            {"reverse", "whether the chain goes from the last position to the first", {false}}},
+      .on_any_device = true,
       .infer = infer_replayed_chain,
       .no_gradient = "it is made when a graph is compiled, after all derivatives",
       .reference = replay_reference,

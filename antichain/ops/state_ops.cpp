@@ -44,9 +44,9 @@ void add_update_reference(KernelContext& context) {
 
 void assign_reference(KernelContext& context) {
   const auto copy = [&context](const Tensor&, const Tensor& next) {
-    next.copy_from(context.in(0));
+    context.device->copy(next, context.in(0));
   };
-  context.out() = context.states->update(context.attr<std::string>("state"), copy);
+  context.out() = context.states->update(context.attr<std::string>("state"), copy, *context.device);
 }
 
 // Writes after another write, so that every run starts from the same value.
@@ -84,6 +84,7 @@ const OpDef& state_read_def() {
       .dtypes = kAnyDType,
       .effect = Effect::reads_state,
       .forwards = true,
+      .on_any_device = true,
       .infer =
           [](InferContext& context) {
             const StateInfo& state = state_of(context);
@@ -92,7 +93,8 @@ const OpDef& state_read_def() {
       .no_gradient = "it has no inputs",
       .reference =
           [](KernelContext& context) {
-            context.out() = context.states->get(context.attr<std::string>("state"));
+            context.out() =
+                context.states->get(context.attr<std::string>("state"), *context.device);
           },
       .samples =
           [] {
@@ -113,6 +115,7 @@ const OpDef& assign_def() {
       .dtypes = kAnyDType,
       .effect = Effect::writes_state,
       .forwards = true,
+      .on_any_device = true,
       .infer = infer_write,
       .vjp = [](VjpContext& context) { return std::vector<Var>{context.grad()}; },
       .reference = assign_reference,

@@ -52,7 +52,7 @@ void update_elements(KernelContext& context, std::index_sequence<kState...>) {
   const std::vector<std::string> names = {context.attr<std::string>(state_attribute(kState))...};
   const std::vector<double> gradient = load<double>(context.in(0));
   std::array<std::vector<double>, sizeof...(kState)> values = {
-      load<double>(store.get(names[kState]))...};
+      load<double>(store.get(names[kState], host_memory()))...};
   const rules::Applied<Rule, double> rule(context.in(1).data<double>());
   for (std::size_t i = 0; i < gradient.size(); ++i) {
     rule(gradient[i], values[kState][i]...);
@@ -116,7 +116,7 @@ OpDef update_op(const char* op_name, const char* doc, const OpDef& (*self)()) {
             if (context.in(2).item<bool>()) {
               update_elements<Rule>(context, std::make_index_sequence<Rule::kStates>());
             }
-            context.out() = context.states->get(context.attr<std::string>("state"));
+            context.out() = context.states->get(context.attr<std::string>("state"), host_memory());
           },
       .samples = [self] { return update_samples<Rule>(self()); },
   };

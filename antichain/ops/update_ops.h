@@ -49,19 +49,22 @@ struct UpdatedMemory {
   std::array<void*, kMaxStates> after;
 };
 
-/// Calls change(memory) for the states of an update and returns the new value of the first.
+/// Calls change(memory) for the states of an update, on `device`, and returns the new value of the
+/// first.
 template <class F>
 const Tensor& change_states(StateStore& store, std::span<const std::string> states, F&& change,
-                            UpdatedMemory memory = {}, std::size_t next = 0) {
-  return store.update(states[next], [&](const Tensor& before, const Tensor& after) {
+                            const TensorMemory& device = host_memory(), UpdatedMemory memory = {},
+                            std::size_t next = 0) {
+  const auto change_next = [&](const Tensor& before, const Tensor& after) {
     memory.before[next] = before.raw();
     memory.after[next] = after.raw();
     if (next + 1 < states.size()) {
-      change_states(store, states, change, memory, next + 1);
+      change_states(store, states, change, device, memory, next + 1);
     } else {
       change(memory);
     }
-  });
+  };
+  return store.update(states[next], change_next, device);
 }
 
 std::vector<const OpDef*> update_family();

@@ -1,7 +1,8 @@
 // Backend: a device's memory and its kernels.
 //
 // A backend of another device than the CPU need not have every kernel: an op without one runs by
-// its reference on host copies of its inputs, which is slow, correct and logged.
+// its reference on host copies of its inputs, which is slow, correct and logged. Ops that compute
+// nothing themselves (OpDef::on_any_device) need no kernel.
 #pragma once
 
 #include <memory>
@@ -10,7 +11,7 @@
 
 #include "antichain/base/function_ref.h"
 #include "antichain/runtime/kernel_table.h"
-#include "antichain/tensor/tensor.h"
+#include "antichain/tensor/tensor_memory.h"
 
 namespace antichain {
 
@@ -20,21 +21,9 @@ struct StepTime {
   double together = 0;  // by all threads
 };
 
-class Backend {
+class Backend : public TensorMemory {
  public:
-  virtual ~Backend() = default;
   virtual std::string_view name() const = 0;
-  virtual Device device() const = 0;
-  /// Allocates without initialising; throws DeviceError naming the size when there is no room.
-  virtual Tensor allocate(DType dtype, const Shape& shape) const = 0;
-  /// Returns the values in this device's memory: the tensor itself when it is there already.
-  virtual Tensor to_device(const Tensor& tensor) const = 0;
-  /// Returns the values in host memory: the tensor itself when it is there already.
-  virtual Tensor to_host(const Tensor& tensor) const = 0;
-
-  /// Copies the values of `from` into the memory of `to`; both have one dtype and shape, are packed
-  /// unless both are in host memory, and lie here or in host memory.
-  virtual void copy(const Tensor& to, const Tensor& from) const = 0;
 
   /// Returns how many steps of a program may run at the same time.
   virtual int lanes() const { return 1; }

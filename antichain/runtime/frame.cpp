@@ -192,7 +192,7 @@ void Frame::give_results(std::span<Tensor* const> results) {
       backend.copy(*result, value);
     } else if (const Home home = places_[program_.results()[i]].home;
                home == Home::planned || home == Home::fixed || value.buffer() == memory_) {
-      *result = backend.to_device(backend.to_host(value).clone());
+      *result = backend.clone(value);
     } else {
       *result = value;
     }

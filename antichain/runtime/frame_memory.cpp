@@ -7,10 +7,11 @@
 
 namespace antichain {
 
-// Results that a step computes go straight into the caller's memory, if the device can see it.
+// Results that a step computes go straight into the caller's memory, if the device can see it: that
+// of an op whose body this is, always.
 void FrameBinder::choose_targets() {
   const std::span<const Slot> results = program_.results();
-  const bool in_sight = state_.backend->device() == Device{};
+  const bool in_sight = state_.backend->device() == Device{} || frame_.role_ == Frame::Role::body;
   for (std::size_t i = 0; in_sight && i < results.size(); ++i) {
     Frame::Place& place = frame_.places_[results[i]];
     if (place.home == Home::planned && place.root == results[i]) {
@@ -176,11 +177,11 @@ std::size_t FrameBinder::workspace_bytes(BoundStep& bound) {
   const auto& workspace = runner.op().def().workspace;
   std::size_t bytes = 0;
   bound.region_starts.assign(bound.regions.size(), 0);
-  if (bound.kind == BoundStep::Kind::kernel && workspace && runner.on_host()) {
+  if (bound.kind == BoundStep::Kind::kernel && workspace && runner.by_reference()) {
     const WorkspaceSize size = workspace(bound.context);
     const Shape shape = {static_cast<std::int64_t>(size.bytes)};
     bound.context.workspace = &bound.workspace;
-    if (state_.backend->device() != Device{}) {  // it works on host copies
+    if (runner.on_host() && state_.backend->device() != Device{}) {  // it works on host copies
       bound.workspace = Tensor::empty(u8, shape);
     } else {
       bound.workspace = Tensor(u8, shape, {1}, 0, unbacked_);

@@ -21,7 +21,7 @@ void bind_if_own(Dim dim, std::int64_t size, const std::vector<std::uint32_t>& o
 
 // Learns the sizes that an op has found out.
 void bind_own_symbols(Op op, std::span<const Tensor> outputs, const std::vector<std::uint32_t>& own,
-                      DimEnv& env) {
+                      const Backend& backend, DimEnv& env) {
   for (int i = 0; i < op.num_outputs(); ++i) {
     const Tensor& tensor = outputs[static_cast<std::size_t>(i)];
     const VarType& type = op.output(i).type();
@@ -32,7 +32,7 @@ void bind_own_symbols(Op op, std::span<const Tensor> outputs, const std::vector<
       bind_if_own(type.shape[axis], tensor.shape()[axis], own, env);
     }
     if (type.value) {
-      const std::vector<std::int64_t> elements = tensor.to_vector<std::int64_t>();
+      const auto elements = backend.to_host(tensor).to_vector<std::int64_t>();
       for (std::size_t n = 0; n < type.value->size(); ++n) {
         bind_if_own((*type.value)[n], elements[n], own, env);
       }
@@ -69,8 +69,8 @@ OpRunner::OpRunner(Op op, const KernelTable& kernels, const Logger& logger)
     : op_(op),
       where_(op.describe()),
       kernel_(kernels.choose(op, logger)),
-      on_host_(kernel_.name == kReferenceKernel) {
-  if (!on_host_ && !kernel_.runs_regions) {
+      by_reference_(kernel_.name == kReferenceKernel) {
+  if (!by_reference_ && !kernel_.runs_regions) {
     return;
   }
   Graph& graph = op.graph();
@@ -108,6 +108,7 @@ KernelContext OpRunner::context(RunState& state, std::span<const std::uint8_t> w
                                 std::any& memory) const {
   KernelContext context;
   context.op = op_;
+  context.device = on_host() ? &host_memory() : state.backend;
   context.attrs = &op_.attrs();
   context.env = &state.env;
   context.states = state.states;
@@ -137,10 +138,12 @@ std::vector<Tensor> OpRunner::run(std::span<const Tensor* const> inputs,
                                   const RunRegion& run_region) const {
   check_constraints(state.env);
   const Backend& backend = *state.backend;
+  std::any memory;
+  KernelContext seen = context(state, wanted, memory);
   std::vector<Tensor> arguments, outputs(wanted.size());
   arguments.reserve(inputs.size());
   for (const Tensor* input : inputs) {
-    arguments.push_back(placed(*input, on_host_, backend));
+    arguments.push_back(placed(*input, on_host(), backend));
   }
   if (!op_.def().shape_from_data && !op_.def().forwards) {
     for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -149,25 +152,23 @@ std::vector<Tensor> OpRunner::run(std::span<const Tensor* const> inputs,
       const bool known = regions_.empty() || is_bound(output.shape(), state.env);
       if (known && makes(i, wanted[i])) {
         const Shape shape = evaluate(output.shape(), state.env);
-        outputs[i] = on_host_ ? Tensor::empty(output.dtype(), shape)
-                              : backend.allocate(output.dtype(), shape);
+        outputs[i] = seen.device->allocate(output.dtype(), shape);
       }
     }
   }
   const std::vector<const Tensor*> argument_pointers = pointers<const Tensor>(arguments);
   const std::vector<Tensor*> output_pointers = pointers<Tensor>(outputs);
-  std::any memory;
-  KernelContext seen = context(state, wanted, memory);
   seen.inputs = argument_pointers;
   seen.outputs = output_pointers;
   seen.run_region = run_region;
   Tensor workspace;
-  if (on_host_ && op_.def().workspace) {
-    workspace = Tensor::empty(u8, {static_cast<std::int64_t>(op_.def().workspace(seen).bytes)});
+  if (by_reference_ && op_.def().workspace) {
+    const auto bytes = static_cast<std::int64_t>(op_.def().workspace(seen).bytes);
+    workspace = seen.device->allocate(u8, {bytes});
     seen.workspace = &workspace;
   }
   compute(kernel_.plan ? kernel_.plan(seen) : kernel_.run, seen, state);
-  bind_own_symbols(op_, outputs, op_.graph().found_sizes(op_), state.env);
+  bind_own_symbols(op_, outputs, op_.graph().found_sizes(op_), backend, state.env);
   for (Tensor& output : outputs) {
     output = output.defined() ? backend.to_device(output) : output;
   }

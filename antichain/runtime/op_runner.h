@@ -41,8 +41,10 @@ class OpRunner {
   Op op() const { return op_; }
   const std::string& where() const { return where_; }
   const Kernel& kernel() const { return kernel_; }
+  /// Returns whether the kernel is the op's reference.
+  bool by_reference() const { return by_reference_; }
   /// Returns whether the kernel works on host memory, whatever the backend.
-  bool on_host() const { return on_host_; }
+  bool on_host() const { return by_reference_ && !op_.def().on_any_device; }
   std::span<const Program> regions() const;
   /// Returns which outputs are inputs worked on.
   std::span<const WorkedOn> works_on() const { return works_on_; }
@@ -71,7 +73,7 @@ class OpRunner {
   Op op_;
   std::string where_;
   Kernel kernel_;
-  bool on_host_;
+  bool by_reference_;
   std::vector<Program> regions_;
   std::vector<WorkedOn> works_on_;
 };

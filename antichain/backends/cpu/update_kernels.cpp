@@ -13,7 +13,7 @@ constexpr std::int64_t kGrain = 16 * 1024;  // elements: a task is far more than
 KernelFunction step_by(UpdateLoop loop, const std::vector<std::string>& states) {
   return [loop, states](KernelContext& context) {
     if (!context.in(2).item<bool>()) {
-      context.out() = context.states->get(states[0]);
+      context.out() = context.states->get(states[0], *context.device);
       return;
     }
     const double* const numbers = context.in(1).data<double>();

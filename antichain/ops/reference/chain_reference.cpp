@@ -18,7 +18,7 @@ struct StateWalk {
 
 // What a chain keeps from run to run; every tensor in it is a view that moves along with the steps.
 struct ChainMemory {
-  Tensor step;
+  StepNumber step;
   std::vector<StateWalk> states;
   std::vector<Tensor> xs, ys;
   std::vector<std::int64_t> stored;  // with slots: the steps whose states go into rows 0, 1, ...
@@ -58,14 +58,11 @@ class ChainRun {
         slots_(context.attr<std::int64_t>("slots")),
         reverse_(context.attr<bool>("reverse")) {
     const auto states = static_cast<std::size_t>(num_states_);
-    if (!memory_.step.defined()) {
-      memory_.step = Tensor::scalar<std::int64_t>(0);
-    }
     memory_.states.resize(states);
     memory_.xs.resize(static_cast<std::size_t>(num_xs_));
     memory_.ys.resize(context.outputs.size() - 2 * states);
     memory_.arguments.assign(context.inputs.begin(), context.inputs.end());
-    memory_.arguments.insert(memory_.arguments.begin(), &memory_.step);
+    memory_.arguments.insert(memory_.arguments.begin(), memory_.step.tensor());
     memory_.results.assign(context.outputs.size() - states, nullptr);
     if (slots_ > 0 && memory_.stored.empty()) {
       memory_.stored = first_stored(length_, slots_);
@@ -89,7 +86,7 @@ class ChainRun {
       state(i).now = context_.in(i);
       if (length_ > 0 && slots_ == 0 && is_wanted(num_states_ + i)) {
         select_step(state(i).next, context_.out(num_states_ + i), position_of(0));
-        state(i).next.copy_from(state(i).now);
+        context_.device->copy(state(i).next, state(i).now);
         state(i).now = state(i).next;
       }
     }
@@ -139,7 +136,7 @@ class ChainRun {
 
   void run_step(std::int64_t n) {
     const std::int64_t position = position_of(n);
-    *memory_.step.data<std::int64_t>() = position;
+    memory_.step.set(position, length_, *context_.device);
     for (int i = 0; i < num_states_; ++i) {
       choose_target(i, n);
       memory_.arguments[static_cast<std::size_t>(1 + i)] = &state(i).now;
@@ -194,9 +191,9 @@ class ChainRun {
   void take_last(int i) {
     Tensor& out = context_.out(i);
     if (!out.defined()) {
-      out = state(i).now.clone();
+      out = context_.device->clone(state(i).now);
     } else if (length_ == 0) {
-      out.copy_from(state(i).now);
+      context_.device->copy(out, state(i).now);
     }
   }
 

@@ -16,7 +16,7 @@ using Tensors = std::vector<Tensor>;
 // What is kept from run to run. A value is in one of two places while it is stepped: in its target
 // or in a spare piece of the workspace. The arguments point at the elements of these lists.
 struct ReplayMemory {
-  Tensor step;
+  StepNumber step;
   std::optional<Revolve> schedule;
   Tensors states, next_states, state_targets, state_spares;
   Tensors carried, next_carried, carried_spares;
@@ -83,7 +83,6 @@ class Replay {
     ReplayMemory& m = memory_;
     m.schedule.emplace(length_, slots_);
     m.partners = find_partners(context_, layout_);
-    m.step = Tensor::scalar<std::int64_t>(0);
     for (Tensors* some : {&m.states, &m.next_states, &m.state_targets, &m.state_spares}) {
       some->resize(count(layout_.states));
     }
@@ -98,11 +97,11 @@ class Replay {
         pointers.push_back(&tensor);
       }
     };
-    m.forward_arguments = {&m.step};
+    m.forward_arguments = {m.step.tensor()};
     append(m.forward_arguments, m.states);
     append(m.forward_arguments, m.xs);
     append(m.forward_results, m.next_states);
-    m.back_arguments = {&m.step};
+    m.back_arguments = {m.step.tensor()};
     append(m.back_arguments, m.carried);
     append(m.back_arguments, m.states);
     append(m.back_arguments, m.sequences);
@@ -134,10 +133,10 @@ class Replay {
       memory_.carried[count(i)] = start;
       const bool same_memory = start.raw() == end.raw();
       if (same_memory && length_ % 2 == 1) {  // the first step must not write where it reads
-        spare.copy_from(start);
+        context_.device->copy(spare, start);
         memory_.carried[count(i)] = spare;
       } else if (!same_memory && length_ == 0) {
-        end.copy_from(start);
+        context_.device->copy(end, start);
       }
     }
     for (int i = 0; i < layout_.states; ++i) {
@@ -145,7 +144,7 @@ class Replay {
         pieces.place(memory_.state_spares[count(i)], context_.in(layout_.first_initial() + i));
       }
       if (row(i).raw() != context_.in(i).raw()) {
-        row(i).copy_from(context_.in(i));
+        context_.device->copy(row(i), context_.in(i));
       }
     }
   }
@@ -205,7 +204,7 @@ class Replay {
   }
 
   void select_slices(Tensors& views, int first_input, std::int64_t n) {
-    *memory_.step.data<std::int64_t>() = position_of(n);
+    memory_.step.set(position_of(n), length_, *context_.device);
     for (std::size_t i = 0; i < views.size(); ++i) {
       select_step(views[i], context_.in(first_input + static_cast<int>(i)), position_of(n));
     }

@@ -1,6 +1,7 @@
 #include "antichain/ops/reference/step_memory.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace antichain {
 
@@ -13,6 +14,22 @@ void select_step(Tensor& view, const Tensor& stacked, std::int64_t position) {
   } else {
     view.rebase(stacked.buffer(), stacked.offset() + position * stacked.strides()[0]);
   }
+}
+
+void StepNumber::set(std::int64_t step, std::int64_t length, const TensorMemory& device) {
+  if (device.device() == Device{}) {
+    if (!now_.defined()) {
+      now_ = Tensor::scalar<std::int64_t>(0);
+    }
+    *now_.data<std::int64_t>() = step;
+    return;
+  }
+  if (!all_.defined() || all_.numel() != length) {
+    std::vector<std::int64_t> numbers(static_cast<std::size_t>(length));
+    std::iota(numbers.begin(), numbers.end(), 0);
+    all_ = device.to_device(Tensor::of<std::int64_t>({length}, numbers));
+  }
+  select_step(now_, all_, step);
 }
 
 void Pieces::place(Tensor& view, const Tensor& value) {

@@ -4,13 +4,26 @@
 #include <cstddef>
 #include <vector>
 
-#include "antichain/tensor/tensor.h"
+#include "antichain/tensor/tensor_memory.h"
 
 namespace antichain {
 
 /// Points `view` at a position along the first axis of `stacked`, without allocating if it had that
 /// shape before.
 void select_step(Tensor& view, const Tensor& stacked, std::int64_t position);
+
+/// The number of the present step, where a body can read it.
+class StepNumber {
+ public:
+  /// Sets it to one of [0, length).
+  void set(std::int64_t step, std::int64_t length, const TensorMemory& device);
+  const Tensor* tensor() const { return &now_; }
+
+ private:
+  Tensor now_;
+  // All numbers, where the host cannot write: steps then wait for no copy from there.
+  Tensor all_;
+};
 
 /// Hands out pieces of an op's workspace, one behind the other.
 class Pieces {

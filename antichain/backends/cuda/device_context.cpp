@@ -1,0 +1,75 @@
+#include "antichain/backends/cuda/device_context.h"
+
+#include <limits>
+
+#include "antichain/backends/cuda/cuda_error.h"
+#include "antichain/base/byte_size.h"
+
+namespace antichain::cuda {
+
+DeviceContext::DeviceContext(int index) : index_(index) {
+  require_device(index);
+  use();
+  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
+  check(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, index),
+        "asking for its size");
+  int major = 0, minor = 0;
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, index),
+        "asking for its kind");
+  check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, index),
+        "asking for its kind");
+  // Memory that is given back stays with the process: the next plan takes it again.
+  cudaMemPool_t pool = nullptr;
+  check(cudaDeviceGetDefaultMemPool(&pool, index), "asking for its memory");
+  std::uint64_t keep_all = std::numeric_limits<std::uint64_t>::max();
+  check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep_all),
+        "setting up its memory");
+  code_ = std::make_unique<CodeLoader>(10 * major + minor);
+}
+
+DeviceContext::~DeviceContext() {
+  // The GPU may be lost by now; there is nobody left to tell.
+  static_cast<void>(cudaStreamSynchronize(stream_));
+  code_.reset();
+  static_cast<void>(cudaStreamDestroy(stream_));
+}
+
+void DeviceContext::use() const { check(cudaSetDevice(index_), "choosing it"); }
+
+std::shared_ptr<Buffer> DeviceContext::allocate(
+    const std::shared_ptr<const DeviceContext>& context, std::size_t bytes) {
+  context->use();
+  void* data = nullptr;
+  if (bytes > 0) {
+    const cudaError_t status = cudaMallocAsync(&data, bytes, context->stream_);
+    if (status == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      std::size_t free = 0, total = 0;
+      check(cudaMemGetInfo(&free, &total), "asking for its memory");
+      fail<DeviceError>("out of memory on {}: {} more do not fit, {} of {} are free",
+                        to_string(context->device()), format_bytes(bytes), format_bytes(free),
+                        format_bytes(total));
+    }
+    check(status, "allocating memory");
+  }
+  const auto release = [context, data] {
+    if (data != nullptr) {
+      static_cast<void>(cudaFreeAsync(data, context->stream_));  // must not throw
+    }
+  };
+  return std::make_shared<Buffer>(data, bytes, context->device(), release);
+}
+
+void DeviceContext::copy(void* to, const void* from, std::size_t bytes,
+                         cudaMemcpyKind kind) const {
+  if (bytes == 0) {
+    return;
+  }
+  use();
+  check(cudaMemcpyAsync(to, from, bytes, kind, stream_), "copying memory");
+  if (kind != cudaMemcpyDeviceToDevice) {
+    check(cudaStreamSynchronize(stream_), "running kernels");
+  }
+}
+
+}  // namespace antichain::cuda

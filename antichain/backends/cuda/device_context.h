@@ -1,0 +1,45 @@
+// DeviceContext: one GPU with the stream that all work of a backend goes through, in order.
+//
+// Kernels are enqueued and run later; only copies to the host wait. Memory comes from the stream's
+// pool, so that giving it back waits for nobody either.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+
+#include "antichain/backends/cuda/code_loader.h"
+#include "antichain/tensor/tensor_memory.h"
+
+namespace antichain::cuda {
+
+class DeviceContext {
+ public:
+  explicit DeviceContext(int index);
+  ~DeviceContext();
+  DeviceContext(const DeviceContext&) = delete;
+  DeviceContext& operator=(const DeviceContext&) = delete;
+
+  Device device() const { return {DeviceKind::cuda, index_}; }
+  cudaStream_t stream() const { return stream_; }
+  int num_multiprocessors() const { return multiprocessors_; }
+  /// Makes this the GPU that calls of this thread speak of.
+  void use() const;
+  /// Allocates; the memory may be used by what is enqueued from now on.
+  static std::shared_ptr<Buffer> allocate(const std::shared_ptr<const DeviceContext>& context,
+                                          std::size_t bytes);
+  /// Copies bytes between any two memories of the host and this GPU; waits where one is the host's.
+  void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) const;
+  /// Returns the compiler of kernels for this GPU.
+  CodeLoader& code() const { return *code_; }
+
+ private:
+  int index_;
+  int multiprocessors_ = 0;
+  cudaStream_t stream_ = nullptr;
+  std::unique_ptr<CodeLoader> code_;
+};
+
+using Context = std::shared_ptr<const DeviceContext>;
+
+}  // namespace antichain::cuda
