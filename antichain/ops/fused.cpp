@@ -159,7 +159,8 @@ const OpDef& fused_def() {
   static const OpDef def{
       .name = "fused",
       .doc = "Computes a body of element-wise ops and reductions of rows together.",
-      .attributes = {{"label", "names of the ops, for messages", {std::string()}}},
+      .attributes = {{"label", "names of the ops, for messages", {std::string()}},
+                     {"contract", "whether a * b + c may be rounded once", {false}}},
       .on_any_device = true,
       .infer = infer_fused,
       .decompose = [](Op op) { return inline_region(op.graph(), op.regions()[0], op.inputs()); },

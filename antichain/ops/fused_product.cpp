@@ -109,7 +109,8 @@ const OpDef& fused_product_def() {
   static const OpDef def{
       .name = "fused_product",
       .doc = "Computes a product and the element-wise ops behind it together, a block at a time.",
-      .attributes = {{"label", "names of the ops, for messages", {std::string()}}},
+      .attributes = {{"label", "names of the ops, for messages", {std::string()}},
+                     {"contract", "whether a * b + c may be rounded once", {false}}},
       .on_any_device = true,
       .infer = infer_fused_product,
       .decompose = [](Op op) { return inline_region(op.graph(), op.regions()[0], op.inputs()); },

@@ -7,6 +7,7 @@
 #include "antichain/base/edit_distance.h"
 #include "antichain/graph/verify.h"
 #include "antichain/passes/clean_casts.h"
+#include "antichain/passes/contract.h"
 #include "antichain/passes/delay_broadcasts.h"
 #include "antichain/passes/fold_constants.h"
 #include "antichain/passes/fuse_elementwise.h"
@@ -42,6 +43,8 @@ constexpr Pass kPasses[] = {
      plain<fuse_elementwise>},
     {"fuse-products", "compute what follows a product with it, block by block", 2,
      plain<fuse_products>},
+    {"contract", "let a * b + c round once inside of fused ops (with fast-math)", 2,
+     plain<contract>, true},
     {kParallelSteps, "run branches at the same time (not with a memory budget)", 2, nullptr},
 };
 
@@ -52,7 +55,8 @@ std::span<const Pass> passes() { return kPasses; }
 bool is_enabled(std::string_view name, const Options& options) {
   const auto* const pass = std::ranges::find(kPasses, name, &Pass::name);
   ensure(pass != std::ranges::end(kPasses), "there is no pass of this name");
-  return pass->level <= options.level && std::ranges::count(options.disabled, name) == 0;
+  return pass->level <= options.level && (options.fast_math || !pass->only_fast_math) &&
+         std::ranges::count(options.disabled, name) == 0;
 }
 
 void check(const Options& options) {

@@ -24,14 +24,16 @@ struct StepTimes {
   std::vector<double> sorted;  // of the measured steps
 };
 
-// Always on one batch: what is measured is the step, not the data.
-StepTimes step_times(RecipeRun& run, const data::Batch& batch, const BenchArguments& arguments) {
+// Always on one batch: what is measured is the step, not the data. `executable` is called in every
+// round: the first call builds it.
+template <class F>
+StepTimes step_times(F&& executable, const data::Batch& batch, const BenchArguments& arguments) {
   using Clock = std::chrono::steady_clock;
   StepTimes times;
   Results results;
   const auto timed_step = [&] {
     const Clock::time_point start = Clock::now();
-    run.step().run_into(results, batch);
+    executable().run_into(results, batch);
     return std::chrono::duration<double>(Clock::now() - start).count();
   };
   times.first = timed_step();
@@ -49,7 +51,11 @@ void bench(const BenchArguments& arguments, const Globals& globals) {
   const Recipe& recipe = find_recipe(arguments.recipe->recipe);
   RecipeRun run(recipe, make_context(recipe, *arguments.recipe, globals));
   const data::Batch batch = run.first_batch();
-  const StepTimes measured = step_times(run, batch, arguments);
+  const StepTimes measured =
+      step_times([&]() -> const Executable& { return run.step(); }, batch, arguments);
+  const std::int64_t peak_bytes = run.peak_bytes();  // before there is anything but the step
+  const StepTimes forward =
+      step_times([&]() -> const Executable& { return run.evaluation(); }, batch, arguments);
   const std::vector<double>& times = measured.sorted;
   FlopCounter counter;
   run.step().run(batch, {&counter});
@@ -58,20 +64,22 @@ void bench(const BenchArguments& arguments, const Globals& globals) {
   Table table;
   table.add({"step", seconds_text(median) + " (median of " + std::to_string(times.size()) + ")"});
   table.add({"fastest, slowest", seconds_text(times.front()) + ", " + seconds_text(times.back())});
+  table.add({"forward alone", seconds_text(forward.sorted[forward.sorted.size() / 2])});
   table.add({"first step", seconds_text(measured.first) + " (building and compiling included)"});
   table.add({"samples/s", fmt::format("{:.0f}", examples / median)});
   table.add({"GFLOP/s", fmt::format("{:.1f}", counter.flops() / median / 1e9)});
-  table.add({"memory", bytes_text(run.peak_bytes())});
+  table.add({"memory", bytes_text(peak_bytes)});
   Json json = {{"recipe", recipe.name},
                {"engine", run.context().settings.text("engine")},
                {"device", run.context().device},
                {"seed", run.context().seed},
                {"step_seconds", median},
                {"fastest_step_seconds", times.front()},
+               {"fastest_forward_seconds", forward.sorted.front()},
                {"first_step_seconds", measured.first},
                {"samples_per_second", examples / median},
                {"flops_per_step", counter.flops()},
-               {"peak_bytes", run.peak_bytes()},
+               {"peak_bytes", peak_bytes},
                {"settings", settings_json(run.context().settings)}};
   if (const std::optional<KeptStates> kept = run.kept_states()) {
     table.add({"longest chain",

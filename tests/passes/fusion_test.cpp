@@ -1,5 +1,9 @@
 // Fusion of element-wise ops: what belongs together, and that no bit changes.
+#include <cmath>
+
 #include "antichain/autodiff/grad.h"
+#include "antichain/backends/cpu/jit/jit_compiler.h"
+#include "antichain/backends/cpu/simd/level.h"
 #include "antichain/graph/traversal.h"
 #include "antichain/ops/control_flow.h"
 #include "antichain/ops/elementwise.h"
@@ -155,6 +159,26 @@ TEST(Fusion, OpsThatOthersWaitForStayAlone) {
   graph.add_control_edge(y.producer(), z.producer());
   const Executable run = session.compile({y, z});
   EXPECT_NO_THROW(run({{"x", Tensor::full(f32, {8}, 0.5)}}));
+}
+
+// 1 + 2^-12 squared has a bit that f32 does not have; rounding it first loses it.
+TEST(Contract, RoundsOnceWithFastMathAlone) {
+  Session session;
+  Graph graph = session.graph();
+  const Var a = graph.input("a", f32, {"n"}), b = graph.input("b", f32, {a.dim(0)});
+  const Var y = a * b - 1;
+  const float x = 1 + std::ldexp(1.0F, -12);
+  const Feeds feeds = {{"a", Tensor::full(f32, {37}, x)}, {"b", Tensor::full(f32, {37}, x)}};
+  const auto value = [&](const OptimiserOptions& options) {
+    return session.compile({y}, {.optimiser = options})(feeds)[0].to_vector<float>()[36];
+  };
+  const float twice = x * x - 1, once = std::fma(x, x, -1.0F);
+  ASSERT_NE(once, twice);
+  EXPECT_EQ(value({}), twice);
+  EXPECT_EQ(value({.disabled = {"contract"}, .fast_math = true}), twice);
+  const bool compiles =
+      cpu::make_jit_compiler() != nullptr && cpu::cpu_supports(cpu::SimdLevel::avx2).yes;
+  EXPECT_EQ(value({.fast_math = true}), compiles ? once : twice);
 }
 
 }  // namespace

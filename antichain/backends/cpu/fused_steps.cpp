@@ -83,7 +83,7 @@ bool FusedSteps::walks_rows() const {
 FusedSteps fused_steps(SimdLevel level, Op fused) {
   Graph& graph = fused.graph();
   const RegionInfo& body = graph.region(fused.regions()[0]);
-  FusedSteps result;
+  FusedSteps result{.contract = fused.attrs().get<bool>("contract")};
   std::unordered_map<VarId, int> numbers;  // of values, as PieceStep counts them
   const auto count = [&numbers](VarId value) {
     numbers.emplace(value, static_cast<int>(numbers.size()));
@@ -186,6 +186,7 @@ Run run_of(const FusedSteps& all, std::size_t first, std::size_t last, std::size
   const int first_number = static_cast<int>(num_inputs);
   const int first_result = first_number + num_numbers;
   Run run;
+  run.cluster.contract = all.contract;
   std::vector<int> outside, used_numbers;  // values that the run reads
   const auto is_number = [&](int v) { return v >= first_number && v < first_result; };
   const auto is_inside = [&](int v) { return v >= first_result + static_cast<int>(first); };

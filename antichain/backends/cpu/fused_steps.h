@@ -25,6 +25,7 @@ struct FusedSteps {
   std::vector<Tensor> numbers;
   std::vector<Op> ops;         // one per step
   std::vector<RowFold> folds;  // of the steps in sections of reductions, in order
+  bool contract = false;       // a * b + c may be rounded once
   Support support = {};
 
   /// Returns whether there is more than loops over the domain.

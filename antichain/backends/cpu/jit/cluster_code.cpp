@@ -34,18 +34,14 @@ Name is_set(Writer& w, DType dtype, const Name& x) {
   return dtype == DType::boolean ? x : w.compare("une", "ne", dtype, x, zero(dtype));
 }
 
-Name arithmetic(Writer& w, const char* floats, const char* integers, DType dtype, const Name& a,
-                const Name& b) {
-  return w.emit("{} {} {}, {}", is_float(dtype) ? floats : integers, register_type(dtype), a, b);
-}
 Name multiply(Writer& w, DType dtype, const Name& a, const Name& b) {
-  return arithmetic(w, "fmul", "mul", dtype, a, b);
+  return w.arithmetic("fmul", "mul", dtype, a, b);
 }
 Name subtract(Writer& w, DType dtype, const Name& a, const Name& b) {
-  return arithmetic(w, "fsub", "sub", dtype, a, b);
+  return w.arithmetic("fsub", "sub", dtype, a, b);
 }
 Name divide(Writer& w, DType dtype, const Name& a, const Name& b) {
-  return arithmetic(w, "fdiv", "sdiv", dtype, a, b);
+  return w.arithmetic("fdiv", "sdiv", dtype, a, b);
 }
 
 // A NaN on either side wins.
@@ -81,7 +77,7 @@ Row logic(const char* operation) {
 }
 Row binary(const char* floats, const char* integers, bool has_integers = true) {
   return {[=](Writer& w, DType t, const Names& x) {
-            return arithmetic(w, floats, integers, t, x[0], x[1]);
+            return w.arithmetic(floats, integers, t, x[0], x[1]);
           },
           has_integers};
 }
@@ -293,7 +289,7 @@ bool has_code(Op op) {
 }
 
 std::string cluster_code(const Cluster& cluster) {
-  Writer w;
+  Writer w(cluster.contract);
   w.line("define void @{}(ptr %in, ptr %out, i64 %count) {{", kClusterFunction);
   w.line("entry:");
   for (std::size_t n = 0; n < cluster.inputs.size(); ++n) {

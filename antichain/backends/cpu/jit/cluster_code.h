@@ -1,8 +1,8 @@
 // Element-wise ops as LLVM code: one loop over packed elements, in which values pass in registers.
 //
 // The code is text, so that it can be read (`antichain explain --code`) and that its hash names
-// what was compiled from it. It computes the bits that the loops of simd/ compute: no contraction,
-// no reordering, bf16 rounded after every op.
+// what was compiled from it. It computes the bits that the loops of simd/ compute: no reordering,
+// bf16 rounded after every op, no contraction unless the op allows it.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +30,7 @@ struct Cluster {
   std::vector<DType> inputs;
   std::vector<Tensor> numbers;  // of one element; they become part of the code
   std::vector<Step> steps;
+  bool contract = false;  // a * b + c may be rounded once
 };
 
 inline constexpr const char* kClusterFunction = "cluster";

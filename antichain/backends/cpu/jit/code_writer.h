@@ -32,6 +32,9 @@ class CodeWriter {
  public:
   using Name = std::string;
 
+  /// With `contract`, multiplications and additions of floats may be done at once.
+  explicit CodeWriter(bool contract = false) : float_flags_(contract ? "contract " : "") {}
+
   template <class... Args>
   Name emit(fmt::format_string<Args...> format, Args&&... args) {
     Name name = fmt::format("%t{}", next_++);
@@ -55,6 +58,14 @@ class CodeWriter {
     const double exact =
         dtype == DType::f64 ? value : static_cast<double>(static_cast<float>(value));
     return fmt::format("0x{:016X}", std::bit_cast<std::uint64_t>(exact));
+  }
+
+  // An operation of LLVM for floats or one for integers.
+  Name arithmetic(const char* floats, const char* integers, DType dtype, const Name& a,
+                  const Name& b) {
+    return is_float(dtype)
+               ? emit("{} {}{} {}, {}", floats, float_flags_, register_type(dtype), a, b)
+               : emit("{} {} {}, {}", integers, register_type(dtype), a, b);
   }
 
   Name choose(const Name& condition, DType dtype, const Name& yes, const Name& no) {
@@ -116,6 +127,7 @@ class CodeWriter {
  private:
   std::string text_;
   int next_ = 0;
+  const char* float_flags_;
 };
 
 }  // namespace antichain::cpu
