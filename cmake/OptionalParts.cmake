@@ -104,11 +104,14 @@ macro(antichain_find_ONEDNN)
   endif()
 endmacro()
 
-# The toolkit only: the CUDA language is enabled when the first .cu file comes.
+# The toolkit only: kernels are compiled at run time, by NVRTC, so no source is CUDA's language.
 macro(antichain_find_CUDA)
-  find_package(CUDAToolkit QUIET)
-  set(found ${CUDAToolkit_FOUND})
+  find_package(CUDAToolkit 12.4 QUIET)
+  if(TARGET CUDA::cudart_static AND TARGET CUDA::nvrtc AND TARGET CUDA::cublasLt)
+    set(found TRUE)
+  endif()
   set(version "${CUDAToolkit_VERSION}")
+  set(ANTICHAIN_HAS_CUDA ${found} PARENT_SCOPE)
 endmacro()
 
 macro(antichain_find_MPI)
@@ -170,5 +173,5 @@ antichain_optional_part(LLVM "LLVM" "compiled code for fused element-wise ops in
 antichain_optional_part(ZLIB "zlib" "reading data packed with gzip")
 antichain_optional_part(LZMA "liblzma" "reading data packed with xz")
 antichain_optional_part(CURL "libcurl" "downloading data sets")
-antichain_optional_part(CUDA "CUDA" "the cuda backend" NOT_USED_YET)
+antichain_optional_part(CUDA "CUDA" "the cuda backend")
 antichain_optional_part(MPI "MPI" "training on several machines" NOT_USED_YET)

@@ -4,6 +4,9 @@
 #include <unordered_set>
 
 #include "antichain/backends/cpu/cpu_backend.h"
+#ifdef ANTICHAIN_HAS_CUDA
+#include "antichain/backends/cuda/cuda_backend.h"
+#endif
 #include "antichain/engines/backprop/backprop_engine.h"
 #include "antichain/engines/forward/forward_engine.h"
 #include "antichain/graph/evaluator.h"
@@ -46,6 +49,11 @@ void require_no_inputs(Graph& graph, std::span<const Var> initial,
 }
 
 std::unique_ptr<Backend> make_backend(Device device) {
+#ifdef ANTICHAIN_HAS_CUDA
+  if (device.kind == DeviceKind::cuda) {
+    return make_cuda_backend(device.index);
+  }
+#endif
   require<DeviceError>(device.kind == DeviceKind::cpu,
                        "device '{}' is not available: this build has the CPU backend only",
                        to_string(device));

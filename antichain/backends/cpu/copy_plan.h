@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "antichain/backends/cpu/layout.h"
+#include "antichain/ops/layout.h"
 
 namespace antichain::cpu {
 

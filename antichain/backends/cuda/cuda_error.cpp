@@ -10,14 +10,13 @@ namespace {
 std::string_view advice(cudaError_t status) {
   switch (status) {
     case cudaErrorNoDevice: return "; use device 'cpu', or look at nvidia-smi";
-    case cudaErrorInsufficientDriver:
-      return "; install a newer NVIDIA driver, or use device 'cpu'";
-    case cudaErrorDevicesUnavailable:
-      return "; another program may hold the GPU, see nvidia-smi";
+    case cudaErrorInsufficientDriver: return "; install a newer NVIDIA driver, or use device 'cpu'";
+    case cudaErrorDevicesUnavailable: return "; another program may hold the GPU, see nvidia-smi";
     case cudaErrorECCUncorrectable:
     case cudaErrorHardwareStackError:
     case cudaErrorDeviceUninitialized:
-      return "; the GPU is lost to this process: start it again and resume from the last checkpoint";
+      return "; the GPU is lost to this process: start it again and resume from the last "
+             "checkpoint";
     default: return "";
   }
 }

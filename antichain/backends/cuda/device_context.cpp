@@ -36,8 +36,8 @@ DeviceContext::~DeviceContext() {
 
 void DeviceContext::use() const { check(cudaSetDevice(index_), "choosing it"); }
 
-std::shared_ptr<Buffer> DeviceContext::allocate(
-    const std::shared_ptr<const DeviceContext>& context, std::size_t bytes) {
+std::shared_ptr<Buffer> DeviceContext::allocate(const std::shared_ptr<const DeviceContext>& context,
+                                                std::size_t bytes) {
   context->use();
   void* data = nullptr;
   if (bytes > 0) {
@@ -47,8 +47,9 @@ std::shared_ptr<Buffer> DeviceContext::allocate(
       std::size_t free = 0, total = 0;
       check(cudaMemGetInfo(&free, &total), "asking for its memory");
       fail<DeviceError>("out of memory on {}: {} more do not fit, {} of {} are free",
-                        to_string(context->device()), format_bytes(bytes), format_bytes(free),
-                        format_bytes(total));
+                        to_string(context->device()), bytes_text(static_cast<std::int64_t>(bytes)),
+                        bytes_text(static_cast<std::int64_t>(free)),
+                        bytes_text(static_cast<std::int64_t>(total)));
     }
     check(status, "allocating memory");
   }
@@ -60,8 +61,7 @@ std::shared_ptr<Buffer> DeviceContext::allocate(
   return std::make_shared<Buffer>(data, bytes, context->device(), release);
 }
 
-void DeviceContext::copy(void* to, const void* from, std::size_t bytes,
-                         cudaMemcpyKind kind) const {
+void DeviceContext::copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) const {
   if (bytes == 0) {
     return;
   }

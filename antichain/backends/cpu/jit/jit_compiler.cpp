@@ -25,7 +25,7 @@
 #include <type_traits>
 #include <unordered_map>
 
-#include "antichain/backends/cpu/jit/code_cache.h"
+#include "antichain/base/code_cache.h"
 #include "antichain/base/error.h"
 #include "antichain/base/sha256.h"
 

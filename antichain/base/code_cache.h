@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-namespace antichain::cpu {
+namespace antichain {
 
 /// A folder of files that any number of processes may read and write at the same time. A file is
 /// put into its place whole, and holds a digest of its contents: what is not as it was written is
@@ -35,4 +35,4 @@ class CodeCache {
 /// variable is set to nothing or there is no such folder.
 std::filesystem::path default_cache_folder();
 
-}  // namespace antichain::cpu
+}  // namespace antichain

@@ -1,4 +1,4 @@
-#include "antichain/backends/cpu/jit/code_cache.h"
+#include "antichain/base/code_cache.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 #include "antichain/base/error.h"
 #include "antichain/base/sha256.h"
 
-namespace antichain::cpu {
+namespace antichain {
 
 namespace fs = std::filesystem;
 
@@ -106,4 +106,4 @@ fs::path default_cache_folder() {
   return home && *home != '\0' ? fs::path(home) / ".cache" / "antichain" : fs::path();
 }
 
-}  // namespace antichain::cpu
+}  // namespace antichain

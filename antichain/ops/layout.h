@@ -3,7 +3,7 @@
 
 #include "antichain/tensor/tensor.h"
 
-namespace antichain::cpu {
+namespace antichain {
 
 /// Holds shape, strides and the position of the first element (in elements), as Tensor's views do.
 struct Layout {
@@ -45,4 +45,4 @@ struct Layout {
   }
 };
 
-}  // namespace antichain::cpu
+}  // namespace antichain

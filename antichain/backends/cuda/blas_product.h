@@ -1,0 +1,59 @@
+// BlasProduct: products of matrices of one size, planned once by cuBLASLt.
+#pragma once
+
+#include <cublasLt.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "antichain/backends/cuda/device_context.h"
+
+namespace antichain::cuda {
+
+/// The library on one GPU, with memory for it to work in.
+class BlasLibrary {
+ public:
+  explicit BlasLibrary(Context context);
+  ~BlasLibrary();
+  BlasLibrary(const BlasLibrary&) = delete;
+  BlasLibrary& operator=(const BlasLibrary&) = delete;
+
+  cublasLtHandle_t handle() const { return handle_; }
+  const DeviceContext& context() const { return *context_; }
+  void* workspace() const { return workspace_->data(); }
+  std::size_t workspace_bytes() const { return workspace_->bytes(); }
+
+ private:
+  Context context_;
+  cublasLtHandle_t handle_ = nullptr;
+  std::shared_ptr<Buffer> workspace_;
+};
+
+/// `count` products out[rows, columns] = a[rows, inner] b[inner, columns] of packed matrices, which
+/// may be stored transposed. Steps lead from a matrix to the next, in elements.
+struct BlasSizes {
+  DType dtype;
+  std::int64_t rows, columns, inner;
+  bool transpose_a = false, transpose_b = false;
+  std::int64_t count = 1, a_step = 0, b_step = 0;
+};
+
+class BlasProduct {
+ public:
+  BlasProduct(std::shared_ptr<const BlasLibrary> library, const BlasSizes& sizes);
+  ~BlasProduct();
+  BlasProduct(const BlasProduct&) = delete;
+  BlasProduct& operator=(const BlasProduct&) = delete;
+
+  /// Enqueues it.
+  void run(const void* a, const void* b, void* out) const;
+
+ private:
+  std::shared_ptr<const BlasLibrary> library_;
+  cublasLtMatmulDesc_t product_ = nullptr;
+  cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, out_ = nullptr;
+  cublasLtMatmulAlgo_t algorithm_ = {};
+  bool is_double_;
+};
+
+}  // namespace antichain::cuda

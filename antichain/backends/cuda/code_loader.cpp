@@ -1,0 +1,142 @@
+#include "antichain/backends/cuda/code_loader.h"
+
+#include <fmt/format.h>
+#include <nvrtc.h>
+
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "antichain/backends/cuda/cuda_error.h"
+#include "antichain/backends/cuda/device_sources.h"
+#include "antichain/backends/cuda/dynamic_library.h"
+#include "antichain/base/code_cache.h"
+#include "antichain/base/error.h"
+#include "antichain/base/sha256.h"
+
+namespace antichain::cuda {
+
+namespace {
+
+struct Nvrtc {
+  DynamicLibrary library{ANTICHAIN_NVRTC_FILE};
+  ANTICHAIN_LIBRARY_FUNCTION(nvrtcCompileProgram);
+  ANTICHAIN_LIBRARY_FUNCTION(nvrtcCreateProgram);
+  ANTICHAIN_LIBRARY_FUNCTION(nvrtcDestroyProgram);
+  ANTICHAIN_LIBRARY_FUNCTION(nvrtcGetCUBIN);
+  ANTICHAIN_LIBRARY_FUNCTION(nvrtcGetCUBINSize);
+  ANTICHAIN_LIBRARY_FUNCTION(nvrtcGetErrorString);
+  ANTICHAIN_LIBRARY_FUNCTION(nvrtcGetProgramLog);
+  ANTICHAIN_LIBRARY_FUNCTION(nvrtcGetProgramLogSize);
+  ANTICHAIN_LIBRARY_FUNCTION(nvrtcVersion);
+};
+
+const Nvrtc& nvrtc() {
+  static const Nvrtc functions;
+  return functions;
+}
+
+void check_compiler(nvrtcResult status, const char* doing) {
+  ensure(status == NVRTC_SUCCESS, "NVRTC failed while {}: {}", doing,
+         nvrtc().nvrtcGetErrorString(status));
+}
+
+// Destroys a program also when an exception passes.
+class Program {
+ public:
+  explicit Program(const std::string& text) {
+    std::vector<const char*> names, texts;
+    for (const DeviceSource& source : device_sources()) {
+      names.push_back(source.name);
+      texts.push_back(source.text);
+    }
+    check_compiler(
+        nvrtc().nvrtcCreateProgram(&program_, text.c_str(), "kernel.cu",
+                                   static_cast<int>(names.size()), texts.data(), names.data()),
+        "taking a kernel");
+  }
+  ~Program() { nvrtc().nvrtcDestroyProgram(&program_); }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  nvrtcProgram get() const { return program_; }
+  std::string messages() const {
+    std::size_t size = 0;
+    check_compiler(nvrtc().nvrtcGetProgramLogSize(program_, &size), "reporting");
+    std::string text(size, '\0');
+    check_compiler(nvrtc().nvrtcGetProgramLog(program_, text.data()), "reporting");
+    return text;
+  }
+
+ private:
+  nvrtcProgram program_ = nullptr;
+};
+
+std::string key_of(const std::string& text, int architecture) {
+  int major = 0, minor = 0;
+  check_compiler(nvrtc().nvrtcVersion(&major, &minor), "telling its version");
+  Sha256 digest;
+  const auto add = [&digest](std::string_view part) { digest.add(std::as_bytes(std::span(part))); };
+  add(fmt::format("nvrtc {}.{} sm_{}\n", major, minor, architecture));
+  for (const DeviceSource& source : device_sources()) {
+    add(source.text);
+  }
+  add(text);
+  return digest.finish();
+}
+
+}  // namespace
+
+std::string compile_kernel(const std::string& text, int architecture) {
+  const Program program(text);
+  const std::string target = fmt::format("--gpu-architecture=sm_{}", architecture);
+  // Bits must not depend on which multiplications and additions meet: kernels say fma themselves.
+  const char* const options[] = {target.c_str(), "--std=c++20", "--fmad=false",
+                                 "--device-as-default-execution-space"};
+  const nvrtcResult status =
+      nvrtc().nvrtcCompileProgram(program.get(), static_cast<int>(std::size(options)), options);
+  ensure(status == NVRTC_SUCCESS, "a kernel does not compile: {}\n{}\n{}",
+         nvrtc().nvrtcGetErrorString(status), program.messages(), text);
+  std::size_t size = 0;
+  check_compiler(nvrtc().nvrtcGetCUBINSize(program.get(), &size), "giving code");
+  std::string code(size, '\0');
+  check_compiler(nvrtc().nvrtcGetCUBIN(program.get(), code.data()), "giving code");
+  return code;
+}
+
+struct CodeLoader::Impl {
+  int architecture;
+  CodeCache cache{default_cache_folder()};
+  std::mutex mutex;
+  std::unordered_map<std::string, cudaLibrary_t> libraries;  // by text
+};
+
+CodeLoader::CodeLoader(int architecture) : impl_(std::make_unique<Impl>()) {
+  impl_->architecture = architecture;
+}
+
+CodeLoader::~CodeLoader() {
+  for (const auto& [text, library] : impl_->libraries) {
+    static_cast<void>(cudaLibraryUnload(library));  // the GPU may be lost by now
+  }
+}
+
+cudaKernel_t CodeLoader::load(const std::string& text, const std::string& name) {
+  const std::lock_guard<std::mutex> lock(impl_->mutex);
+  cudaLibrary_t& library = impl_->libraries[text];
+  if (library == nullptr) {
+    const std::string key = key_of(text, impl_->architecture);
+    std::optional<std::string> code = impl_->cache.load(key);
+    if (!code) {
+      code = compile_kernel(text, impl_->architecture);
+      impl_->cache.store(key, *code);
+    }
+    check(cudaLibraryLoadData(&library, code->data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
+          "loading a kernel");
+  }
+  cudaKernel_t kernel = nullptr;
+  check(cudaLibraryGetKernel(&kernel, library, name.c_str()), "loading a kernel");
+  return kernel;
+}
+
+}  // namespace antichain::cuda

@@ -1,0 +1,73 @@
+#include "antichain/backends/cuda/cuda_backend.h"
+
+#include "antichain/backends/cuda/device_context.h"
+#include "antichain/backends/cuda/elementwise_kernels.h"
+#include "antichain/backends/cuda/matmul_kernels.h"
+#include "antichain/backends/cuda/movement_kernels.h"
+#include "antichain/backends/cuda/reduce_kernels.h"
+
+namespace antichain {
+
+namespace {
+
+class CudaBackend final : public Backend {
+ public:
+  explicit CudaBackend(int index) : context_(std::make_shared<cuda::DeviceContext>(index)) {
+    cuda::register_elementwise(kernels_, context_);
+    cuda::register_movement(kernels_, context_);
+    cuda::register_reductions(kernels_, context_);
+    cuda::register_matmul(kernels_, context_);
+  }
+
+  std::string_view name() const override { return "cuda"; }
+  Device device() const override { return context_->device(); }
+  Tensor allocate(DType dtype, const Shape& shape) const override {
+    const std::size_t bytes = static_cast<std::size_t>(numel(shape)) * size_of(dtype);
+    return Tensor(dtype, shape, contiguous_strides(shape), 0,
+                  cuda::DeviceContext::allocate(context_, bytes));
+  }
+  Tensor to_device(const Tensor& tensor) const override {
+    return tensor.device() == device()
+               ? tensor
+               : copied(allocate(tensor.dtype(), tensor.shape()), tensor.contiguous());
+  }
+  Tensor to_host(const Tensor& tensor) const override {
+    if (tensor.device() == Device{}) {
+      return tensor;
+    }
+    if (tensor.is_contiguous()) {
+      return copied(Tensor::empty(tensor.dtype(), tensor.shape()), tensor);
+    }
+    // All of the memory that a view is of, and then the view.
+    const Buffer& memory = *tensor.buffer();
+    const std::shared_ptr<Buffer> all = allocate_host(memory.bytes());
+    context_->copy(all->data(), memory.data(), memory.bytes(), cudaMemcpyDeviceToHost);
+    return Tensor(tensor.dtype(), tensor.shape(), tensor.strides(), tensor.offset(), all);
+  }
+  void copy(const Tensor& to, const Tensor& from) const override {
+    if (to.device() == Device{} && from.device() == Device{}) {
+      to.copy_from(from);
+    } else {
+      copied(to, from);
+    }
+  }
+
+ private:
+  Tensor copied(const Tensor& to, const Tensor& from) const {
+    const cudaMemcpyKind kind = to.device() == Device{}     ? cudaMemcpyDeviceToHost
+                                : from.device() == Device{} ? cudaMemcpyHostToDevice
+                                                            : cudaMemcpyDeviceToDevice;
+    context_->copy(to.raw(), from.raw(), from.bytes(), kind);
+    return to;
+  }
+
+  std::shared_ptr<cuda::DeviceContext> context_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cuda_backend(int index) {
+  return std::make_unique<CudaBackend>(index);
+}
+
+}  // namespace antichain

@@ -1,0 +1,67 @@
+// The parts of the standard library that shared headers use, for a compiler that has none. Every
+// standard header that they include stands for this file.
+#pragma once
+
+using int8_t = signed char;
+using uint8_t = unsigned char;
+using int32_t = int;
+using uint32_t = unsigned;
+using int64_t = long long;
+using uint64_t = unsigned long long;
+
+namespace std {
+
+using ::int32_t, ::uint32_t, ::int64_t, ::uint64_t, ::int8_t, ::uint8_t;
+using size_t = unsigned long long;
+
+template <class A, class B>
+inline constexpr bool is_same_v = false;
+template <class A>
+inline constexpr bool is_same_v<A, A> = true;
+template <class T>
+inline constexpr bool is_floating_point_v = is_same_v<T, float> || is_same_v<T, double>;
+template <class T>
+inline constexpr bool is_integral_v =
+    is_same_v<T, bool> || is_same_v<T, signed char> || is_same_v<T, unsigned char> ||
+    is_same_v<T, int> || is_same_v<T, unsigned> || is_same_v<T, long> ||
+    is_same_v<T, unsigned long> || is_same_v<T, long long> || is_same_v<T, unsigned long long>;
+
+template <class T>
+struct Unsigned;
+template <>
+struct Unsigned<int> {
+  using Type = unsigned;
+};
+template <>
+struct Unsigned<long long> {
+  using Type = unsigned long long;
+};
+template <class T>
+using make_unsigned_t = typename Unsigned<T>::Type;
+
+template <size_t... kNumbers>
+struct index_sequence {};
+template <size_t kCount, size_t... kNumbers>
+struct CountedSequence : CountedSequence<kCount - 1, kCount - 1, kNumbers...> {};
+template <size_t... kNumbers>
+struct CountedSequence<0, kNumbers...> {
+  using Type = index_sequence<kNumbers...>;
+};
+template <size_t kCount>
+using make_index_sequence = typename CountedSequence<kCount>::Type;
+
+template <class T, size_t kSize>
+struct array {
+  T elements[kSize];
+  constexpr T& operator[](size_t i) { return elements[i]; }
+  constexpr const T& operator[](size_t i) const { return elements[i]; }
+};
+
+namespace numbers {
+inline constexpr double pi = 3.141592653589793238462643383279502884;
+}
+
+using ::ceil, ::cos, ::erf, ::exp, ::expm1, ::fabs, ::floor, ::fmod, ::log, ::log1p, ::pow, ::rint,
+    ::sin, ::sqrt, ::tanh;
+
+}  // namespace std

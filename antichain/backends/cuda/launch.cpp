@@ -1,0 +1,49 @@
+#include "antichain/backends/cuda/launch.h"
+
+#include <algorithm>
+
+#include "antichain/backends/cuda/cuda_error.h"
+
+namespace antichain::cuda {
+
+namespace {
+
+constexpr int kThreadsPerBlock = 256;
+constexpr std::int64_t kBlocksPerMultiprocessor = 32;  // several waves even out the load
+
+std::int64_t grid_of(const DeviceContext& context, std::int64_t threads) {
+  const std::int64_t wanted = (threads + kThreadsPerBlock - 1) / kThreadsPerBlock;
+  return std::min(wanted, kBlocksPerMultiprocessor * context.num_multiprocessors());
+}
+
+}  // namespace
+
+Launch::Launch(Context context, const std::string& text, const std::string& name,
+               std::int64_t threads, std::vector<std::int64_t> slots)
+    : Launch(context, text, name, grid_of(*context, threads), dim3(kThreadsPerBlock),
+             std::move(slots)) {}
+
+Launch::Launch(Context context, const std::string& text, const std::string& name,
+               std::int64_t blocks, dim3 block, std::vector<std::int64_t> slots)
+    : context_(std::move(context)),
+      blocks_(static_cast<unsigned>(blocks)),
+      block_(block),
+      slots_(std::move(slots)) {
+  if (blocks_ > 0) {
+    context_->use();
+    kernel_ = context_->code().load(text, name);
+  }
+}
+
+void Launch::run() {
+  if (blocks_ == 0) {
+    return;
+  }
+  context_->use();
+  void* arguments[] = {slots_.data()};
+  check(cudaLaunchKernel(reinterpret_cast<const void*>(kernel_), dim3(blocks_), block_, arguments,
+                         0, context_->stream()),
+        "starting a kernel");
+}
+
+}  // namespace antichain::cuda

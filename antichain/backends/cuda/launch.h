@@ -1,0 +1,39 @@
+// Kernels with their arguments, ready to be enqueued.
+//
+// A kernel takes one struct of 8-byte members, numbers and addresses; the host fills them in as an
+// array.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "antichain/backends/cuda/device_context.h"
+
+namespace antichain::cuda {
+
+class Launch {
+ public:
+  /// One thread for each of `threads`; they take further elements by steps of the whole grid where
+  /// there are more than the GPU has room for.
+  Launch(Context context, const std::string& text, const std::string& name, std::int64_t threads,
+         std::vector<std::int64_t> slots);
+  /// Blocks of a shape of their own.
+  Launch(Context context, const std::string& text, const std::string& name, std::int64_t blocks,
+         dim3 block, std::vector<std::int64_t> slots);
+
+  void set(std::size_t slot, std::int64_t value) { slots_[slot] = value; }
+  void set(std::size_t slot, const void* address) {
+    slots_[slot] = static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(address));
+  }
+  /// Enqueues it; nothing where there is nothing to do.
+  void run();
+
+ private:
+  Context context_;
+  cudaKernel_t kernel_ = nullptr;
+  unsigned blocks_ = 0;
+  dim3 block_;
+  std::vector<std::int64_t> slots_;
+};
+
+}  // namespace antichain::cuda

@@ -1,0 +1,11 @@
+// Matrix products by cuBLASLt.
+#pragma once
+
+#include "antichain/backends/cuda/device_context.h"
+#include "antichain/runtime/kernel_table.h"
+
+namespace antichain::cuda {
+
+void register_matmul(KernelTable& kernels, const Context& context);
+
+}  // namespace antichain::cuda

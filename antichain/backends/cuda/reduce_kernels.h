@@ -1,0 +1,11 @@
+// Sums, products, means, minima and maxima over axes.
+#pragma once
+
+#include "antichain/backends/cuda/device_context.h"
+#include "antichain/runtime/kernel_table.h"
+
+namespace antichain::cuda {
+
+void register_reductions(KernelTable& kernels, const Context& context);
+
+}  // namespace antichain::cuda

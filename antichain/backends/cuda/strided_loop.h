@@ -1,0 +1,41 @@
+// StridedLoop: how a kernel walks a value and operands of other layouts.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "antichain/tensor/tensor.h"
+
+namespace antichain::cuda {
+
+/// Axes that lie behind each other for all operands are one.
+struct StridedLoop {
+  std::int64_t count = 1;                          // elements
+  std::vector<std::int64_t> sizes;                 // outermost first; none for one element
+  std::vector<std::vector<std::int64_t>> strides;  // by operand, in elements
+
+  /// `operands` broadcast to the shape.
+  StridedLoop(const Shape& shape, std::span<const Tensor* const> operands);
+  StridedLoop(const Shape& shape, const std::vector<Strides>& operands);
+
+  enum class Kind { number, dense, strided };
+  Kind kind_of(std::size_t operand) const;
+  /// Returns C++ for the positions along the axes of element `i`: p0, p1, ...; empty where no
+  /// operand needs them.
+  std::string positions_code() const;
+  /// Returns C++ for the place of element `i` in an operand.
+  std::string place_code(std::size_t operand) const;
+  /// Returns declarations of what the code above reads, members of an argument `a`, in the order of
+  /// slots().
+  std::string members_code() const;
+  std::vector<std::int64_t> slots() const;
+
+ private:
+  bool has_strided() const;
+};
+
+/// Returns the strides of a tensor broadcast to a shape.
+Strides broadcast_strides(const Tensor& tensor, const Shape& shape);
+
+}  // namespace antichain::cuda
