@@ -34,6 +34,13 @@ void expect_all_close(const std::vector<Tensor>& got, const std::vector<Tensor>&
   }
 }
 
+std::vector<Tensor> run_on(std::unique_ptr<Backend> backend, SampleCase& sample) {
+  Session session(std::move(backend));
+  Executable executable = session.compile(sample.outputs(), {.optimiser = {.level = 0}});
+  executable.set_print_line([](std::string_view) {});
+  return executable(sample.feeds()).tensors();
+}
+
 Op find_use(SampleCase& sample, const OpDef& def) {
   for (Op op : schedule(sample.graph(), sample.outputs())) {
     if (&op.def() == &def) {
@@ -69,12 +76,30 @@ void check_kernels(const OpDef& def, const Sample& sample, DType dtype, CaseLog&
 
 void check_remote_memory(const OpDef& def, const Sample& sample, DType dtype, CaseLog& log) {
   SampleCase local(sample, dtype), other(sample, dtype);
-  Session remote(make_remote_backend());
-  Executable executable = remote.compile(other.outputs());
-  executable.set_print_line([](std::string_view) {});
-  expect_all_close(executable(other.feeds()).tensors(), local.evaluate(local.outputs()),
+  expect_all_close(run_on(make_remote_backend(), other), local.evaluate(local.outputs()),
                    kRoundings * epsilon_of(dtype), def.name + " in remote memory");
   log.ran("memory of another device");
+}
+
+void check_backend(const OpDef& def, const Sample& sample, DType dtype,
+                   std::unique_ptr<Backend> backend, CaseLog& log) {
+  SampleCase reference(sample, dtype), other(sample, dtype);
+  const std::string where = "on " + std::string(backend->name());
+  if (const Op use = find_use(other, def); use.valid()) {
+    const Kernel kernel = backend->kernels().choose(use, Logger());
+    if (kernel.name != kReferenceKernel) {
+      log.ran("kernel " + where);
+    } else if (def.on_any_device) {
+      log.ran("no kernel needed " + where);
+    } else {
+      log.refused("kernel " + where, def.name + ":" + std::string(name(dtype)),
+                  "it runs on the host");
+    }
+  }
+  const std::vector<Tensor> want = run_with(reference, KernelTable());
+  expect_all_close(run_on(std::move(backend), other), want, kRoundings * epsilon_of(dtype),
+                   def.name + " " + where);
+  log.ran("values " + where);
 }
 
 void check_dtype(const OpDef&, const Sample& sample, DType dtype, CaseLog& log) {

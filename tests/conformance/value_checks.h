@@ -1,7 +1,10 @@
 // Checks of what an op computes.
 #pragma once
 
+#include <memory>
+
 #include "antichain/graph/op_def.h"
+#include "antichain/runtime/backend.h"
 #include "tests/conformance/case_log.h"
 
 namespace antichain::conformance {
@@ -10,6 +13,9 @@ namespace antichain::conformance {
 void check_kernels(const OpDef& def, const Sample& sample, DType dtype, CaseLog& log);
 /// The sample on a backend with memory of its own against the reference.
 void check_remote_memory(const OpDef& def, const Sample& sample, DType dtype, CaseLog& log);
+/// The sample on any backend against the reference; says where the op ran.
+void check_backend(const OpDef& def, const Sample& sample, DType dtype,
+                   std::unique_ptr<Backend> backend, CaseLog& log);
 /// The reference in one element type against the reference in the widest of its kind, on the same
 /// inputs.
 void check_dtype(const OpDef& def, const Sample& sample, DType dtype, CaseLog& log);

@@ -12,7 +12,7 @@ namespace {
 
 class CudaBackend final : public Backend {
  public:
-  explicit CudaBackend(int index) : context_(std::make_shared<cuda::DeviceContext>(index)) {
+  explicit CudaBackend(int index) : context_(cuda::shared_context(index)) {
     cuda::register_elementwise(kernels_, context_);
     cuda::register_movement(kernels_, context_);
     cuda::register_reductions(kernels_, context_);
@@ -61,7 +61,7 @@ class CudaBackend final : public Backend {
     return to;
   }
 
-  std::shared_ptr<cuda::DeviceContext> context_;
+  cuda::Context context_;
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "antichain/backends/cuda/device_context.h"
 
 #include <limits>
+#include <map>
+#include <mutex>
 
 #include "antichain/backends/cuda/cuda_error.h"
 #include "antichain/base/byte_size.h"
@@ -70,6 +72,18 @@ void DeviceContext::copy(void* to, const void* from, std::size_t bytes, cudaMemc
   if (kind != cudaMemcpyDeviceToDevice) {
     check(cudaStreamSynchronize(stream_), "running kernels");
   }
+}
+
+Context shared_context(int index) {
+  static std::mutex mutex;
+  static std::map<int, std::weak_ptr<const DeviceContext>> contexts;
+  const std::lock_guard<std::mutex> lock(mutex);
+  Context context = contexts[index].lock();
+  if (context == nullptr) {
+    context = std::make_shared<DeviceContext>(index);
+    contexts[index] = context;
+  }
+  return context;
 }
 
 }  // namespace antichain::cuda

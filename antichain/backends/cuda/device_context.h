@@ -42,4 +42,7 @@ class DeviceContext {
 
 using Context = std::shared_ptr<const DeviceContext>;
 
+/// Returns the context that all backends of a GPU share, while there is one.
+Context shared_context(int index);
+
 }  // namespace antichain::cuda

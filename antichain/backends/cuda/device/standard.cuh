@@ -12,7 +12,7 @@ using uint64_t = unsigned long long;
 namespace std {
 
 using ::int32_t, ::uint32_t, ::int64_t, ::uint64_t, ::int8_t, ::uint8_t;
-using size_t = unsigned long long;
+using size_t = unsigned long;
 
 template <class A, class B>
 inline constexpr bool is_same_v = false;

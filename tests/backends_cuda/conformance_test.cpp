@@ -1,0 +1,47 @@
+// Walks the catalogue on a GPU: every op, every sample, every element type against the reference.
+#include <gtest/gtest.h>
+
+#include "antichain/backends/cuda/cuda_backend.h"
+#include "antichain/ops/catalogue.h"
+#include "tests/conformance/sample_case.h"
+#include "tests/conformance/value_checks.h"
+
+namespace antichain::conformance {
+namespace {
+
+// The reason why there is no GPU to test on; empty if there is one. Keeps the backend: others of
+// the same GPU then share what it has.
+std::string missing_gpu() {
+  static std::unique_ptr<Backend> kept;
+  try {
+    kept = kept ? std::move(kept) : make_cuda_backend(0);
+    return {};
+  } catch (const DeviceError& error) {
+    return error.what();
+  }
+}
+
+class CudaConformance : public testing::TestWithParam<const OpDef*> {};
+
+TEST_P(CudaConformance, Holds) {
+  if (const std::string reason = missing_gpu(); !reason.empty()) {
+    GTEST_SKIP() << reason;
+  }
+  const OpDef& def = *GetParam();
+  if (!def.samples) {
+    return;
+  }
+  for (const Sample& sample : def.samples()) {
+    SCOPED_TRACE("sample '" + sample.label + "'");
+    for (DType dtype : dtypes_of(def, sample)) {
+      SCOPED_TRACE(std::string(name(dtype)));
+      check_backend(def, sample, dtype, make_cuda_backend(0), printed_log());
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Catalogue, CudaConformance, testing::ValuesIn(op_catalogue()),
+                         [](const auto& test) { return test.param->name; });
+
+}  // namespace
+}  // namespace antichain::conformance
