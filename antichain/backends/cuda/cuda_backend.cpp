@@ -4,7 +4,9 @@
 #include "antichain/backends/cuda/elementwise_kernels.h"
 #include "antichain/backends/cuda/matmul_kernels.h"
 #include "antichain/backends/cuda/movement_kernels.h"
+#include "antichain/backends/cuda/random_kernels.h"
 #include "antichain/backends/cuda/reduce_kernels.h"
+#include "antichain/backends/cuda/update_kernels.h"
 
 namespace antichain {
 
@@ -17,6 +19,8 @@ class CudaBackend final : public Backend {
     cuda::register_movement(kernels_, context_);
     cuda::register_reductions(kernels_, context_);
     cuda::register_matmul(kernels_, context_);
+    cuda::register_random(kernels_, context_);
+    cuda::register_optimiser_steps(kernels_, context_);
   }
 
   std::string_view name() const override { return "cuda"; }

@@ -12,20 +12,6 @@ namespace antichain::cuda {
 
 namespace {
 
-// The functor of an op is called as the op is: relu_gradient, ReluGradient.
-std::string functor_name(const std::string& op) {
-  std::string result;
-  bool capital = true;
-  for (const char letter : op) {
-    if (letter != '_') {
-      result +=
-          capital ? static_cast<char>(std::toupper(static_cast<unsigned char>(letter))) : letter;
-    }
-    capital = letter == '_';
-  }
-  return result;
-}
-
 std::string float_code(DType dtype, double value) {
   return dtype == DType::f64
              ? fmt::format("__longlong_as_double(0x{:016X}LL)", std::bit_cast<std::uint64_t>(value))
@@ -34,6 +20,19 @@ std::string float_code(DType dtype, double value) {
 }
 
 }  // namespace
+
+std::string camel_case(std::string_view name) {
+  std::string result;
+  bool capital = true;
+  for (const char letter : name) {
+    if (letter != '_') {
+      result +=
+          capital ? static_cast<char>(std::toupper(static_cast<unsigned char>(letter))) : letter;
+    }
+    capital = letter == '_';
+  }
+  return result;
+}
 
 std::string_view storage_type(DType dtype) {
   switch (dtype) {
@@ -75,7 +74,7 @@ std::string element_code(Op op, std::span<const std::string> operands) {
                        float_code(to, op.attrs().get<double>("low")),
                        float_code(to, op.attrs().get<double>("high")));
   }
-  return fmt::format("rounded<{}>(functors::{}()({}))", storage, functor_name(op.def().name),
+  return fmt::format("rounded<{}>(functors::{}()({}))", storage, camel_case(op.def().name),
                      fmt::join(operands, ", "));
 }
 

@@ -1,0 +1,11 @@
+// Steps of optimisers: the rules of antichain/ops/update_rules.h, on the GPU.
+#pragma once
+
+#include "antichain/backends/cuda/device_context.h"
+#include "antichain/runtime/kernel_table.h"
+
+namespace antichain::cuda {
+
+void register_optimiser_steps(KernelTable& kernels, const Context& context);
+
+}  // namespace antichain::cuda
