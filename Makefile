@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 build = cmake --preset $(1) $(CMAKE_ARGS) && cmake --build --preset $(1) -j $(JOBS) $(2)
 test = ctest --preset $(1) -j $(JOBS) $(2)
 
-.PHONY: help run test build install-packages lint format layering docs asan tsan minimal bench results clean
+.PHONY: help run test test-gpu build install-packages lint format layering docs asan tsan minimal bench results clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -22,6 +22,10 @@ test: install-packages  ## install packages and a data set, build, and run every
 	@$(MAKE) --no-print-directory build
 	$(call test,release)
 	@build/tests/conformance/test_conformance --gtest_brief=1  # prints how many cases it holds
+
+test-gpu:  ## build and run what needs an NVIDIA GPU; prints how many cases ran there, and what ran on the host
+	$(call build,cuda,--target test_cuda_conformance)
+	build-cuda/tests/backends_cuda/test_cuda_conformance --gtest_brief=1
 
 build:  ## build everything; the program is build/bin/antichain
 	$(call build,release)

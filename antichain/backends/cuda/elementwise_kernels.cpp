@@ -120,8 +120,16 @@ Support supports(Op op) {
   if (&op.def() != &fused_def()) {
     return {};
   }
-  const FusedShape shape = fused_shape(op.graph(), op.regions()[0]);
-  return shape.domain == shape.rows ? Support{} : Support::no("it reduces rows");
+  Graph& graph = op.graph();
+  for (const OpId id : graph.region(op.regions()[0]).ops) {
+    const Op part = graph.op(id);
+    const bool whole =
+        &part.def() == &constant_def() || part.output().shape() == op.output().shape();
+    if (!whole || reduces_rows(part)) {
+      return Support::no("it reduces rows");
+    }
+  }
+  return {};
 }
 
 }  // namespace
