@@ -11,10 +11,10 @@
 
 #include <cmath>
 #include <cstdint>
-#include <numbers>
 
 #include "antichain/base/host_device.h"
 #include "antichain/base/philox.h"
+#include "antichain/base/portable_math.h"
 
 namespace antichain {
 
@@ -94,8 +94,7 @@ ANTICHAIN_HOST_DEVICE inline double uniform_f64(RandomStream stream, std::int64_
 /// Transforms u in (0, 1] and v in [0, 1) to one of two independent normal values (Box and Muller,
 /// 1958).
 ANTICHAIN_HOST_DEVICE inline double box_muller(double u, double v, bool second) {
-  const double radius = std::sqrt(-2 * std::log(u)), angle = 2 * std::numbers::pi * v;
-  return radius * (second ? std::sin(angle) : std::cos(angle));
+  return std::sqrt(-2 * portable::log(u)) * portable::wave(v, !second);
 }
 
 /// Returns one of the two normal values that two words give.

@@ -3,6 +3,7 @@
 
 #include "antichain/backends/cuda/code_loader.h"
 #include "antichain/backends/cuda/elementwise_kernels.h"
+#include "antichain/backends/cuda/fused_rows.h"
 #include "antichain/graph/kernel_context.h"
 #include "antichain/graph/traversal.h"
 #include "antichain/ops/creation.h"
@@ -42,16 +43,14 @@ Op everything_of(Graph& graph, DType dtype) {
   return results[0].producer();
 }
 
-class CudaCode : public testing::TestWithParam<DType> {};
-
-TEST_P(CudaCode, EverythingElementwiseCompiles) {
-  Graph graph;
-  const Op op = everything_of(graph, GetParam());
+// Calls f with the context of an op whose sizes are all known, without memory on a GPU.
+template <class F>
+void with_context(Op op, F f) {
+  const DimEnv env;
   std::vector<Tensor> tensors;
   tensors.reserve(static_cast<std::size_t>(op.num_inputs() + op.num_outputs()));
   std::vector<const Tensor*> inputs;
   std::vector<Tensor*> outputs;
-  const DimEnv env;
   for (int i = 0; i < op.num_inputs(); ++i) {
     tensors.push_back(Tensor::zeros(op.input(i).dtype(), evaluate(op.input(i).shape(), env)));
     inputs.push_back(&tensors.back());
@@ -63,9 +62,38 @@ TEST_P(CudaCode, EverythingElementwiseCompiles) {
   KernelContext context;
   context.op = op;
   context.attrs = &op.attrs();
+  context.env = &env;
   context.inputs = inputs;
   context.outputs = outputs;
-  EXPECT_FALSE(compile_kernel(elementwise_code(context), kHopper).empty());
+  f(context);
+}
+
+class CudaCode : public testing::TestWithParam<DType> {};
+
+TEST_P(CudaCode, EverythingElementwiseCompiles) {
+  Graph graph;
+  with_context(everything_of(graph, GetParam()), [](const KernelContext& context) {
+    EXPECT_FALSE(compile_kernel(elementwise_code(context), kHopper).empty());
+  });
+}
+
+TEST_P(CudaCode, RowsCompile) {
+  if (!is_float(GetParam())) {
+    GTEST_SKIP() << "the samples are of floats";
+  }
+  for (const Sample& sample : fused_def().samples()) {
+    SCOPED_TRACE(sample.label);
+    Graph graph;
+    std::vector<Var> inputs;
+    for (const SampleInput& input : sample.inputs) {
+      inputs.push_back(graph.input("x" + std::to_string(inputs.size()), GetParam(),
+                                   {input.shape.begin(), input.shape.end()}));
+    }
+    const Op op = sample.build(graph, inputs)[0].producer();
+    with_context(op, [](const KernelContext& context) {
+      EXPECT_FALSE(compile_kernel(row_code(context), kHopper).empty());
+    });
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(DTypes, CudaCode, testing::ValuesIn(kAnyDType.members()),

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <unordered_map>
 
 #include "antichain/backends/cuda/element_code.h"
+#include "antichain/backends/cuda/fused_rows.h"
 #include "antichain/backends/cuda/launch.h"
 #include "antichain/backends/cuda/strided_loop.h"
 #include "antichain/graph/structural_ops.h"
@@ -97,7 +99,22 @@ std::string kernel_text(const KernelContext& context, const StridedLoop& loop) {
   return text + Body(context.op).code(context.op.graph()) + "  }\n}\n";
 }
 
+// Whether a fused op has more than one shape.
+bool walks_rows(Op op) {
+  Graph& graph = op.graph();
+  const auto is_whole = [&](OpId id) {
+    const Op part = graph.op(id);
+    return &part.def() == &constant_def() ||
+           (part.output().shape() == op.output().shape() && !reduces_rows(part));
+  };
+  return &op.def() == &fused_def() &&
+         !std::ranges::all_of(graph.region(op.regions()[0]).ops, is_whole);
+}
+
 KernelFunction plan(const KernelContext& context, const Context& device) {
+  if (walks_rows(context.op)) {
+    return plan_rows(context, device);
+  }
   const StridedLoop loop(context.out().shape(), context.inputs);
   std::vector<std::int64_t> slots = loop.slots();
   const std::size_t first_in = slots.size();
@@ -116,21 +133,7 @@ KernelFunction plan(const KernelContext& context, const Context& device) {
   };
 }
 
-Support supports(Op op) {
-  if (&op.def() != &fused_def()) {
-    return {};
-  }
-  Graph& graph = op.graph();
-  for (const OpId id : graph.region(op.regions()[0]).ops) {
-    const Op part = graph.op(id);
-    const bool whole =
-        &part.def() == &constant_def() || part.output().shape() == op.output().shape();
-    if (!whole || reduces_rows(part)) {
-      return Support::no("it reduces rows");
-    }
-  }
-  return {};
-}
+Support supports(Op op) { return &op.def() == &fused_def() ? supports_rows(op) : Support{}; }
 
 }  // namespace
 

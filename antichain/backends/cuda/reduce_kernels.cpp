@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "antichain/backends/cuda/element_code.h"
+#include "antichain/backends/cuda/fold_names.h"
 #include "antichain/backends/cuda/launch.h"
 #include "antichain/backends/cuda/strided_loop.h"
 #include "antichain/ops/reduce.h"
@@ -16,18 +17,6 @@ namespace {
 
 constexpr int kBlock = 256;
 constexpr std::int64_t kMostBlocks = 1 << 16;
-
-struct FoldRow {
-  const OpDef& (*def)();
-  std::string_view fold;  // its name in device/fold.cuh
-  bool averages = false, chooses = false;
-};
-constexpr FoldRow kFolds[] = {{sum_def, "FoldSum"},
-                              {mean_def, "FoldSum", true},
-                              {prod_def, "FoldProd"},
-                              {reduce_min_def, "FoldMin", false, true},
-                              {reduce_max_def, "FoldMax", false, true},
-                              {sum_to_def, "FoldSum"}};
 
 // Which axes of the input are reduced: those named, or those that broadcasting had repeated.
 std::vector<bool> reduced_axes(const KernelContext& context) {
@@ -70,14 +59,14 @@ std::string place_function(const char* name, const StridedLoop& loop) {
 
 // Threads of a block lie beside each other along what is packed: along the outputs where those are
 // (columns), along the elements of one output otherwise.
-std::string reduce_text(const KernelContext& context, const FoldRow& row, const StridedLoop& kept,
+std::string reduce_text(const KernelContext& context, const FoldName& fold, const StridedLoop& kept,
                         const StridedLoop& reduced) {
   std::string text = "#include \"antichain/backends/cuda/device/fold.cuh\"\n";
   text +=
       "using namespace antichain;\nusing namespace antichain::device;\nusing Index = long long;\n";
   text += fmt::format("using In = {};\nusing Out = {};\nusing Fold = {};\n",
                       storage_type(context.in(0).dtype()), storage_type(context.out().dtype()),
-                      row.fold);
+                      fold.name);
   text += place_function("kept", kept) + place_function("reduced", reduced);
   text += R"(
 struct Arguments {
@@ -106,15 +95,15 @@ extern "C" __global__ void reduce(const Arguments a) {
     if (o < outputs && writes) {
 )";
   text += fmt::format("      a.out[o] = stored<Out>(Compute<Out>({}));\n    }}\n  }}\n}}\n",
-                      row.averages ? "total / (double)count" : "total");
+                      fold.averages ? "total / (double)count" : "total");
   return text;
 }
 
-KernelFunction plan(const KernelContext& context, const Context& device, const FoldRow& row) {
+KernelFunction plan(const KernelContext& context, const Context& device, const FoldName& fold) {
   const std::vector<bool> chosen = reduced_axes(context);
   const StridedLoop kept = loop_over(context.in(0), chosen, false);
   const StridedLoop reduced = loop_over(context.in(0), chosen, true);
-  require<ShapeError>(!row.chooses || kept.count == 0 || reduced.count > 0,
+  require<ShapeError>(!fold.chooses || kept.count == 0 || reduced.count > 0,
                       "{}: there is no element to choose from", context.where);
   std::vector<std::int64_t> slots = kept.slots();
   const std::vector<std::int64_t> more = reduced.slots();
@@ -125,7 +114,7 @@ KernelFunction plan(const KernelContext& context, const Context& device, const F
   const dim3 block = columns ? dim3(32, kBlock / 32) : dim3(kBlock);
   const std::int64_t blocks =
       std::min(kMostBlocks, (kept.count + (columns ? 31 : 0)) / (columns ? 32 : 1));
-  const auto launch = std::make_shared<Launch>(device, reduce_text(context, row, kept, reduced),
+  const auto launch = std::make_shared<Launch>(device, reduce_text(context, fold, kept, reduced),
                                                "reduce", blocks, block, std::move(slots));
   return [launch, first](KernelContext& run) {
     launch->set(first, run.in(0).raw());
@@ -137,13 +126,17 @@ KernelFunction plan(const KernelContext& context, const Context& device, const F
 }  // namespace
 
 void register_reductions(KernelTable& kernels, const Context& context) {
-  for (const FoldRow& row : kFolds) {
-    kernels.add(
-        row.def(),
-        {.name = "block reduction",
-         .supports = [](Op) { return Support{}; },
-         .plan = [context, &row](const KernelContext& seen) { return plan(seen, context, row); },
-         .strided_inputs = true});
+  std::vector<const OpDef*> defs = reduce_family();
+  defs.push_back(&sum_to_def());
+  for (const OpDef* def : defs) {
+    if (const std::optional<FoldName> fold = find_fold(*def)) {
+      kernels.add(*def,
+                  {.name = "block reduction",
+                   .supports = [](Op) { return Support{}; },
+                   .plan = [context, fold = *fold](
+                               const KernelContext& seen) { return plan(seen, context, fold); },
+                   .strided_inputs = true});
+    }
   }
 }
 

@@ -57,8 +57,9 @@ struct array {
   constexpr const T& operator[](size_t i) const { return elements[i]; }
 };
 
-namespace numbers {
-inline constexpr double pi = 3.141592653589793238462643383279502884;
+template <class To, class From>
+constexpr To bit_cast(const From& from) {
+  return __builtin_bit_cast(To, from);
 }
 
 using ::ceil, ::cos, ::erf, ::exp, ::expm1, ::fabs, ::floor, ::fmod, ::log, ::log1p, ::pow, ::rint,
