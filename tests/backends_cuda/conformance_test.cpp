@@ -3,6 +3,8 @@
 
 #include "antichain/backends/cuda/cuda_backend.h"
 #include "antichain/ops/catalogue.h"
+#include "antichain/ops/random.h"
+#include "antichain/session/session.h"
 #include "tests/conformance/sample_case.h"
 #include "tests/conformance/value_checks.h"
 
@@ -37,6 +39,25 @@ TEST_P(CudaConformance, Holds) {
       SCOPED_TRACE(std::string(name(dtype)));
       check_backend(def, sample, dtype, make_cuda_backend(0), printed_log());
     }
+  }
+}
+
+TEST(CudaRandom, HasTheBitsOfTheCpu) {
+  if (const std::string reason = missing_gpu(); !reason.empty()) {
+    GTEST_SKIP() << reason;
+  }
+  const auto draws = [](Session session) {
+    Graph graph = session.graph();
+    std::vector<Var> values = {random_bernoulli(graph, 0.3, {100'001})};
+    for (const DType dtype : kFloats.members()) {
+      values.push_back(random_uniform(graph, dtype, {100'001}));
+      values.push_back(random_normal(graph, dtype, {1'000'001}));
+    }
+    return session.compile(values)({}).tensors();
+  };
+  const std::vector<Tensor> cpu = draws(Session()), gpu = draws(Session(make_cuda_backend(0)));
+  for (std::size_t i = 0; i < cpu.size(); ++i) {
+    EXPECT_TRUE(bit_equal(cpu[i], gpu[i])) << i;
   }
 }
 
