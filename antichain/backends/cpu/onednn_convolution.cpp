@@ -78,21 +78,21 @@ class ExampleConv {
     const Cut channels(part == ConvPart::x ? sizes.in : sizes.out, grid.channels, kChannelGranule);
     const auto bytes = static_cast<std::int64_t>(size_of(dtype));
     const bool is_output = part == ConvPart::output;
-    const std::int64_t result_step = is_output ? sizes.output_step : sizes.x_step;
-    in_bytes_ = step * bytes * (is_output ? sizes.x_step : sizes.output_step);
-    out_size_ = step * result_step;
+    in_bytes_ = step * bytes * (is_output ? sizes.x : sizes.output).example;
+    out_size_ = step * (is_output ? sizes.output : sizes.x).example;
     for (std::int64_t c = 0; c < channels.parts(); ++c) {
       ConvSlice slice = slice_channels(sizes, part, channels.first(c), channels.length_of(c));
       slice.sizes.batch = step;
-      const std::int64_t width = is_output ? slice.sizes.output_size() : slice.sizes.x_size();
+      const Block block = slice.result_of(part, step);
       if (apart) {
-        (is_output ? slice.sizes.output_step : slice.sizes.x_step) = width;
+        (is_output ? slice.sizes.output : slice.sizes.x) =
+            is_output ? slice.sizes.packed_output() : slice.sizes.packed_x();
       }
       for (std::int64_t i = 0; i < steps.parts(); ++i) {
         tasks_.push_back({.first = steps.first(i),
                           .last = steps.first(i) + steps.length_of(i),
                           .slice = static_cast<std::size_t>(c),
-                          .block = {slice.result_at, step, width, result_step},
+                          .block = block,
                           .conv = {slice.sizes, part, dtype, StagedConv::Weight::best}});
       }
       slices_.push_back({.weight_at = slice.second_at * bytes,
@@ -150,8 +150,8 @@ class WeightGradient {
             slice_channels(sizes, ConvPart::weight, channels.first(c), channels.length_of(c));
         slice.sizes.batch = batch.length_of(i);
         tasks_.push_back(
-            {.output_at = (batch.first(i) * sizes.output_step + slice.first_at) * bytes,
-             .x_at = batch.first(i) * sizes.x_step * bytes,
+            {.output_at = (batch.first(i) * sizes.output.example + slice.first_at) * bytes,
+             .x_at = batch.first(i) * sizes.x.example * bytes,
              .sum_at = i * size_ + slice.result_at,
              .conv = {slice.sizes, ConvPart::weight, dtype, StagedConv::Weight::plain}});
       }
