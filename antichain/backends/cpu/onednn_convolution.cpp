@@ -264,4 +264,20 @@ void add_onednn_convolution(std::vector<ProductKernel>& products) {
   add_kernel(products, conv_weight_gradient_def(), ConvPart::weight);
 }
 
+double onednn_channels_last_gain(Op op) {
+  // Training ResNet-18 with channels last takes 4 to 5 % less time, forwards and backwards, in f32
+  // and bf16 (bench_passes): not half of what the copies would that all its convolutions stage.
+  constexpr double kGain = 0.4;
+  if (std::ranges::count(convolution_family(), &op.def()) == 0 || !supports(op).yes ||
+      op.input(0).dtype() == f16 || op.attrs().get<std::int64_t>("groups") > 1) {
+    return 0;
+  }
+  const auto is_wide = [](Var value) {
+    const Dim channels = value.dim(1);
+    return channels.is_constant() && channels.constant() >= kChannelGranule;
+  };
+  const bool is_weight = &op.def() == &conv_weight_gradient_def();
+  return is_wide(op.input(0)) && is_wide(is_weight ? op.input(1) : op.output()) ? kGain : 0;
+}
+
 }  // namespace antichain::cpu

@@ -124,9 +124,11 @@ Sizes to_strides(const ConvSteps& steps, const Shape& spatial) {
   return strides;
 }
 
-// oneDNN computes on packed tensors with channels last as they are.
-ConvStrides fast_strides(const ConvSizes& sizes) {
-  return sizes.order.channels_last
+// oneDNN computes on packed tensors with channels last as they are. With groups that may be slow,
+// gradients of weights in bf16 always are, and version 2.6 gets some of those wrong.
+ConvStrides fast_strides(const ConvSizes& sizes, ConvPart part, DType dtype) {
+  const bool staged = sizes.groups > 1 || (part == ConvPart::weight && dtype == bf16);
+  return sizes.order.channels_last && !staged
              ? ConvStrides{.x = to_strides(sizes.packed_x(), sizes.windows.input),
                            .output = to_strides(sizes.packed_output(), sizes.windows.output)}
              : ConvStrides{};
@@ -208,7 +210,7 @@ ConvLayouts plain_layouts(const ConvSizes& sizes, ConvPart part, DType dtype) {
 ConvCall make_conv(const ConvSizes& sizes, ConvPart part, DType dtype) {
   const OneThread one_thread;
   const Steps steps = to_onednn(sizes.windows.steps);
-  const ConvStrides strides = fast_strides(sizes);
+  const ConvStrides strides = fast_strides(sizes, part, dtype);
   const auto forward =
       forward_primitive(conv_layouts(sizes, ConvPart::output, dtype, strides), steps);
   if (part == ConvPart::output) {

@@ -172,7 +172,7 @@ std::vector<bool> all_but_channels(const KernelContext& context) {
 }
 
 // Batch norm of channels that lie side by side, in two walks: the statistics come from one. Shifted
-// by the first row, squares of distances lose nothing that matters in double.
+// by the first row and in double, squares of distances lose nothing that floats could show.
 class ColumnBatchNorm {
  public:
   ColumnBatchNorm(const RowLevel& level, const KernelContext& context, std::int64_t rows,
@@ -231,7 +231,8 @@ auto plan_batch_norm(const RowLevel& level) {
     const double epsilon = context.attr<double>("epsilon");
     const auto channels = normalizer(context, all_but_channels(context));
     const Tensor& x = context.in(0);
-    if (x.numel() > 0 && AxisSplit(x.shape(), context.axis("axis", x.rank())).inner == 1) {
+    if (dtype != f64 && x.numel() > 0 &&
+        AxisSplit(x.shape(), context.axis("axis", x.rank())).inner == 1) {
       const std::int64_t rows = channels->reduction().count();
       const auto norm = std::make_shared<ColumnBatchNorm>(level, context, rows, channels);
       return [norm](KernelContext& run) { norm->run(run); };
