@@ -1,4 +1,4 @@
-// What each pass of level 2 is worth: training steps with it and without it, in turns.
+// What each pass from level 2 on is worth: training steps with it and without it, in turns.
 #include "antichain/passes/pipeline.h"
 #include "benchmarks/against.h"
 #include "benchmarks/training_steps.h"
@@ -6,8 +6,10 @@
 namespace antichain::bench {
 namespace {
 
-void with_and_without(benchmark::State& state, const StepCase& step_case, const std::string& pass) {
-  const TrainingStep with = step_case.make({}), without = step_case.make({.disabled = {pass}});
+void with_and_without(benchmark::State& state, const StepCase& step_case, const Pass& pass) {
+  const TrainingStep with = step_case.make({.level = pass.level});
+  const TrainingStep without =
+      step_case.make({.level = pass.level, .disabled = {std::string(pass.name)}});
   Results with_results, without_results;
   const auto run = [](const TrainingStep& step, Results& results) {
     step.executable.run_into(results, step.feeds);
@@ -30,10 +32,9 @@ void register_passes() {
   }
   for (const Pass& pass : passes()) {
     for (const StepCase& step_case : cases) {
-      if (pass.level == OptimiserOptions().level) {
-        const std::string name(pass.name);
-        benchmark::RegisterBenchmark((name + "/" + step_case.name).c_str(), with_and_without,
-                                     step_case, name)
+      if (pass.level >= OptimiserOptions().level) {
+        const std::string name = std::string(pass.name) + "/" + step_case.name;
+        benchmark::RegisterBenchmark(name.c_str(), with_and_without, step_case, pass)
             ->UseManualTime()
             ->Unit(benchmark::kMillisecond);
       }

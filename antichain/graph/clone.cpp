@@ -38,22 +38,31 @@ std::vector<Op> Cloner::copies_it_waits_for(Op op) const {
   return result;
 }
 
-std::vector<Var> Cloner::copy(Op op) {
-  const std::vector<Var> inputs = (*this)(op.inputs());
+Op Cloner::copy_with(Op op, const std::vector<Var>& inputs, const Attrs& attrs) {
   const LocationGuard location(target_, op.location(), /*force=*/true);
   std::vector<RegionId> regions;
   for (RegionId region : op.regions()) {
     regions.push_back(copy_region(region));
   }
-  const Attrs attrs = renamed_dims_.empty() ? op.attrs() : op.attrs().substitute(renamed_dims_);
   const std::vector<Op> earlier = copies_it_waits_for(op);
-  const Op twin = target_.add(op.def(), inputs, attrs, std::move(regions), op.location(),
-                              earlier.empty() ? Sharing::of_equal_ops : Sharing::none);
+  const Op twin = target_.add(
+      op.def(), inputs, renamed_dims_.empty() ? attrs : attrs.substitute(renamed_dims_),
+      std::move(regions), op.location(), earlier.empty() ? Sharing::of_equal_ops : Sharing::none);
   op_copies_[op.id()] = twin.id();
   // Edges that effects imply were made by add(); an edge that stands there twice does no harm.
   for (Op before : earlier) {
     target_.add_control_edge(before, twin);
   }
+  return twin;
+}
+
+Dims Cloner::renamed(const Dims& shape) const {
+  return renamed_dims_.empty() ? shape : substitute(shape, renamed_dims_);
+}
+
+std::vector<Var> Cloner::copy(Op op) {
+  const Op twin = copy_with(op, (*this)(op.inputs()), op.attrs());
+  const LocationGuard location(target_, op.location(), /*force=*/true);
   std::vector<Var> outputs = replace_ ? replace_(twin) : twin.outputs();
   for (int i = 0; i < op.num_outputs(); ++i) {
     const Var original = op.output(i), copied = outputs[static_cast<std::size_t>(i)];

@@ -30,6 +30,11 @@ class Cloner {
   std::vector<Var> operator()(std::span<const Var> originals) const;
   /// Copies one op into the target's current region and returns its outputs there.
   std::vector<Var> copy(Op op);
+  /// Copies one op with these inputs, of the target, and attributes, of the source, instead of its
+  /// own; what stands for its outputs is for the caller to say.
+  Op copy_with(Op op, const std::vector<Var>& inputs, const Attrs& attrs);
+  /// Returns a shape of the source as it is in the target.
+  Dims renamed(const Dims& shape) const;
   /// Copies ops of one region, in the way that it was given or one by one.
   void copy_all(std::span<const Op> ops, std::span<const Var> results);
   /// Returns the copy of an op that was copied as it is.

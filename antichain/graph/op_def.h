@@ -65,6 +65,14 @@ struct WorkspaceSize {
   std::vector<std::size_t> held = {};
 };
 
+/// Says how an op computes when the channels (axis 1) of values [n, c, spatial...] are kept last:
+/// which inputs and outputs are such values, and the attributes that it then has. Other outputs
+/// have the elements that they had, in the same order.
+struct ChannelsLast {
+  std::vector<int> inputs, outputs;
+  Attrs attrs;
+};
+
 struct OpDef {
   std::string name;
   std::string doc;
@@ -93,6 +101,8 @@ struct OpDef {
   /// Returns the output as a view of the first input, from its layout alone; an undefined tensor
   /// when that layout does not allow it, and the reference has to copy.
   std::function<Tensor(const KernelContext&)> view = nullptr;
+  /// Returns how the op computes with channels last, where it can. (Element-wise ops need no rule.)
+  std::function<std::optional<ChannelsLast>(Op)> channels_last = nullptr;
   std::function<std::vector<Sample>()> samples = nullptr;
 };
 

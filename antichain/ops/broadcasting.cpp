@@ -3,6 +3,7 @@
 
 #include "antichain/graph/derivative_context.h"
 #include "antichain/graph/infer_context.h"
+#include "antichain/ops/channel_layout.h"
 #include "antichain/ops/definition_parts.h"
 #include "antichain/ops/dynamic_shape.h"
 #include "antichain/ops/reference/compute.h"
@@ -40,6 +41,33 @@ std::vector<VarType> infer_broadcast_to(InferContext& context) {
   require_sizes(shape, context.op_name());
   require_broadcast(context, context.shape(0), shape);
   return {{context.dtype(0), shape}};
+}
+
+// Of a value with the same axes, or of a number.
+std::optional<ChannelsLast> broadcast_with_channels_last(Op op) {
+  const int rank = op.output().rank(), from = op.input(0).rank();
+  if (rank < kFewestMovedAxes || (from != 0 && from != rank)) {
+    return std::nullopt;
+  }
+  ChannelsLast last{from == 0 ? std::vector<int>{} : std::vector<int>{0}, {0}, op.attrs()};
+  last.attrs.set("shape", channels_moved(op.output().shape()));
+  return last;
+}
+
+// To a value with the same axes, or to one, such as a bias, whose elements keep their order.
+std::optional<ChannelsLast> sum_to_with_channels_last(Op op) {
+  const int rank = op.input(0).rank(), missing = rank - op.output().rank();
+  if (rank < kFewestMovedAxes) {
+    return std::nullopt;
+  }
+  Dims shape(static_cast<std::size_t>(missing), Dim(1));
+  shape.insert(shape.end(), op.output().shape().begin(), op.output().shape().end());
+  if (missing > 0 && moves_elements(shape)) {
+    return std::nullopt;
+  }
+  ChannelsLast last{{0}, missing == 0 ? std::vector<int>{0} : std::vector<int>{}, op.attrs()};
+  last.attrs.set("shape", channels_moved(shape));
+  return last;
 }
 
 std::vector<VarType> infer_sum_to(InferContext& context) {
@@ -134,6 +162,7 @@ const OpDef& broadcast_to_def() {
           [](const KernelContext& context) {
             return context.in(0).broadcast_to(context.out().shape());
           },
+      .channels_last = broadcast_with_channels_last,
       .samples =
           [] {
             return std::vector<Sample>{
@@ -188,6 +217,7 @@ const OpDef& sum_to_def() {
             return one(broadcast_to(context.grad(), context.input(0).shape()));
           },
       .reference = sum_to_reference,
+      .channels_last = sum_to_with_channels_last,
       .samples =
           [] {
             return std::vector<Sample>{

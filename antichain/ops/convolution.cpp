@@ -2,6 +2,7 @@
 
 #include "antichain/graph/derivative_context.h"
 #include "antichain/graph/infer_context.h"
+#include "antichain/ops/channel_layout.h"
 #include "antichain/ops/reference/convolution_reference.h"
 #include "antichain/ops/reference/convolution_samples.h"
 #include "antichain/ops/reference/sliding_windows.h"
@@ -12,7 +13,7 @@ namespace antichain {
 
 namespace {
 
-// The shapes that all four ops speak of:
+// The shapes that all four ops speak of, where channels are not last:
 //   x[n, groups * i, input...]   weight[o, i, window...]   output[n, o, windows...]
 
 std::vector<AttrSpec> conv_attributes(std::vector<AttrSpec> own = {}) {
@@ -20,7 +21,8 @@ std::vector<AttrSpec> conv_attributes(std::vector<AttrSpec> own = {}) {
              {{"stride", "distance between windows, per spatial axis"},
               {"padding", "zeros on both sides, per spatial axis"},
               {"dilation", "distance between elements of a window, per spatial axis"},
-              {"groups", "parts of the channels that are convolved apart", {std::int64_t{1}}}});
+              {"groups", "parts of the channels that are convolved apart", {std::int64_t{1}}},
+              {"channels_last", "x and output are [n, spatial..., c]", {false}}});
   return own;
 }
 
@@ -31,12 +33,14 @@ Attrs to_attrs(const ConvOptions& options, std::size_t spatial_rank) {
   return {{"stride", filled(options.stride, 1)},
           {"padding", filled(options.padding, 0)},
           {"dilation", filled(options.dilation, 1)},
-          {"groups", options.groups}};
+          {"groups", options.groups},
+          {"channels_last", options.channels_last}};
 }
 
 ConvOptions to_options(const Attrs& attrs) {
   const auto [stride, padding, dilation] = WindowSteps::of(attrs);
-  return {stride, padding, dilation, attrs.get<std::int64_t>("groups")};
+  return {stride, padding, dilation, attrs.get<std::int64_t>("groups"),
+          attrs.get<bool>("channels_last")};
 }
 
 // What is wrong with an operand that has no such axes is for inference to say.
@@ -70,27 +74,23 @@ DType require_operands(const InferContext& context, std::size_t spatial_rank) {
   return dtype;
 }
 
-VarType make_type(DType dtype, Dim first, Dim second, const Dims& spatial) {
-  Dims shape = {first, second};
-  shape.insert(shape.end(), spatial.begin(), spatial.end());
-  return {dtype, shape};
-}
-
 std::vector<VarType> infer_conv(InferContext& context) {
   context.require_inputs(2);
   context.require_min_rank(1, 3);
   const DType dtype = require_operands(context, context.shape(1).size() - 2);
+  const AxisOrder order = AxisOrder::of(context.attrs());
   const Dims &x = context.shape(0), &weight = context.shape(1);
+  const Dim channels = order.channels(x);
   const std::int64_t groups = require_groups(context);
-  require<ShapeError>(!never_equal(x[1], weight[1] * groups),
+  require<ShapeError>(!never_equal(channels, weight[1] * groups),
                       "{}: x has {} channels, but a weight {} with groups = {} takes {}",
-                      context.op_name(), x[1].str(), to_string(weight), groups,
+                      context.op_name(), channels.str(), to_string(weight), groups,
                       (weight[1] * groups).str());
-  context.unify(x[1], weight[1] * groups, "channels of x and of the weight");
+  context.unify(channels, weight[1] * groups, "channels of x and of the weight");
   require_group_size(context, weight[0], "output channels");
-  const Dims windows = count_windows(context, spatial_axes(x), spatial_axes(weight),
+  const Dims windows = count_windows(context, order.spatial(x), spatial_axes(weight),
                                      WindowSteps::of(context.attrs()));
-  return {make_type(dtype, x[0], weight[0], windows)};
+  return {{dtype, order.shape(x[0], weight[0], windows)}};
 }
 
 std::vector<VarType> infer_conv_input_gradient(InferContext& context) {
@@ -100,29 +100,33 @@ std::vector<VarType> infer_conv_input_gradient(InferContext& context) {
   for (Dim size : input) {
     require_size(context, size, "input_spatial");
   }
+  const AxisOrder order = AxisOrder::of(context.attrs());
   const Dims &output = context.shape(0), &weight = context.shape(1);
-  context.unify(output[1], weight[0], "channels of the output gradient and of the weight");
+  context.unify(order.channels(output), weight[0],
+                "channels of the output gradient and of the weight");
   require_group_size(context, weight[0], "output channels");
   const Dims windows =
       count_windows(context, input, spatial_axes(weight), WindowSteps::of(context.attrs()));
-  context.unify(spatial_axes(output), windows,
+  context.unify(order.spatial(output), windows,
                 "spatial sizes of the output gradient and of the convolution");
-  return {make_type(dtype, output[0], weight[1] * require_groups(context), input)};
+  return {{dtype, order.shape(output[0], weight[1] * require_groups(context), input)}};
 }
 
 std::vector<VarType> infer_conv_weight_gradient(InferContext& context) {
   context.require_inputs(2);
   const Dims& window = context.attrs().get<Dims>("weight_spatial");
   const DType dtype = require_operands(context, window.size());
+  const AxisOrder order = AxisOrder::of(context.attrs());
   const Dims &output = context.shape(0), &x = context.shape(1);
   context.unify(output[0], x[0], "batch sizes of the output gradient and of x");
-  require_group_size(context, output[1], "output channels");
-  const Dim group_inputs = require_group_size(context, x[1], "input channels");
+  const Dim outputs = order.channels(output);
+  require_group_size(context, outputs, "output channels");
+  const Dim group_inputs = require_group_size(context, order.channels(x), "input channels");
   const Dims windows =
-      count_windows(context, spatial_axes(x), window, WindowSteps::of(context.attrs()));
-  context.unify(spatial_axes(output), windows,
+      count_windows(context, order.spatial(x), window, WindowSteps::of(context.attrs()));
+  context.unify(order.spatial(output), windows,
                 "spatial sizes of the output gradient and of the convolution");
-  return {make_type(dtype, output[1], group_inputs, window)};
+  return {{dtype, AxisOrder{}.shape(outputs, group_inputs, window)}};
 }
 
 // The spatial sizes that a transposed convolution makes: the inverse of count_windows.
@@ -148,19 +152,26 @@ std::vector<VarType> infer_conv_transpose(InferContext& context) {
   require<ShapeError>(output_padding.size() == rank,
                       "{}: output_padding {} must have one number per spatial axis, {} in all",
                       context.op_name(), to_string(output_padding), rank);
-  context.unify(x[1], weight[0], "channels of x and of the weight");
+  const AxisOrder order = AxisOrder::of(context.attrs());
+  context.unify(order.channels(x), weight[0], "channels of x and of the weight");
   require_group_size(context, weight[0], "input channels");
-  const Dims sizes = spread_sizes(spatial_axes(x), spatial_axes(weight), steps, output_padding);
+  const Dims input = order.spatial(x);
+  const Dims sizes = spread_sizes(input, spatial_axes(weight), steps, output_padding);
   for (std::size_t axis = 0; axis < rank; ++axis) {
     require<ShapeError>(output_padding[axis] >= 0 && output_padding[axis] < steps.stride[axis],
                         "{}: output_padding {} must be 0 or more and below the stride {}",
                         context.op_name(), to_string(output_padding), to_string(steps.stride));
-    require<ShapeError>(x[axis + 2].range().max >= 1, "{}: spatial axis {} of x, {}, is empty",
+    require<ShapeError>(input[axis].range().max >= 1, "{}: spatial axis {} of x, {}, is empty",
                         context.op_name(), axis, to_string(x));
     require_size(context, sizes[axis], "an output size");
   }
   count_windows(context, sizes, spatial_axes(weight), steps);  // for its checks
-  return {make_type(dtype, x[0], weight[1] * require_groups(context), sizes)};
+  return {{dtype, order.shape(x[0], weight[1] * require_groups(context), sizes)}};
+}
+
+// Of x or the output.
+Dims spatial_sizes(Var value, const ConvOptions& options) {
+  return AxisOrder{options.channels_last}.spatial(value.shape());
 }
 
 // Gradients are reshaped to their inputs: sizes that only the run finds equal may be written
@@ -170,7 +181,7 @@ std::vector<Var> conv_vjp(VjpContext& context) {
   const Var x = context.input(0), weight = context.input(1), grad = context.grad();
   Var grad_x, grad_weight;
   if (context.needs(0)) {
-    grad_x = conv_input_gradient(grad, weight, spatial_axes(x.shape()), options);
+    grad_x = conv_input_gradient(grad, weight, spatial_sizes(x, options), options);
     grad_x = reshape(grad_x, x.shape());
   }
   if (context.needs(1)) {
@@ -202,15 +213,16 @@ std::vector<Var> conv_weight_gradient_vjp(VjpContext& context) {
     grad_output = reshape(conv(x, grad, options), output.shape());
   }
   if (context.needs(1)) {
-    grad_x = conv_input_gradient(output, grad, spatial_axes(x.shape()), options);
+    grad_x = conv_input_gradient(output, grad, spatial_sizes(x, options), options);
     grad_x = reshape(grad_x, x.shape());
   }
   return {grad_output, grad_x};
 }
 
 std::vector<Var> decompose_conv_transpose(Op op) {
-  return {conv_input_gradient(op.input(0), op.input(1), spatial_axes(op.output().shape()),
-                              to_options(op.attrs()))};
+  const ConvOptions options = to_options(op.attrs());
+  return {
+      conv_input_gradient(op.input(0), op.input(1), spatial_sizes(op.output(), options), options)};
 }
 
 }  // namespace
@@ -223,6 +235,7 @@ const OpDef& conv_def() {
       .infer = infer_conv,
       .vjp = conv_vjp,
       .reference = conv_reference,
+      .channels_last = by_attribute({0}, {0}),
       .samples = conv_samples,
   };
   return def;
@@ -236,6 +249,7 @@ const OpDef& conv_input_gradient_def() {
       .infer = infer_conv_input_gradient,
       .vjp = conv_input_gradient_vjp,
       .reference = conv_input_gradient_reference,
+      .channels_last = by_attribute({0}, {0}),
       .samples = conv_input_gradient_samples,
   };
   return def;
@@ -249,6 +263,7 @@ const OpDef& conv_weight_gradient_def() {
       .infer = infer_conv_weight_gradient,
       .vjp = conv_weight_gradient_vjp,
       .reference = conv_weight_gradient_reference,
+      .channels_last = by_attribute({0, 1}, {}),
       .samples = conv_weight_gradient_samples,
   };
   return def;
@@ -263,6 +278,7 @@ const OpDef& conv_transpose_def() {
       .infer = infer_conv_transpose,
       .decompose = decompose_conv_transpose,
       .reference = conv_input_gradient_reference,
+      .channels_last = by_attribute({0}, {0}),
       .samples = conv_transpose_samples,
   };
   return def;

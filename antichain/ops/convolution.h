@@ -1,6 +1,6 @@
-// Convolution over one or more spatial axes, with its two gradients; channels first: x[n, c,
-// spatial...], weight[out, in / groups, spatial...]. (The field's convolution: the weight is not
-// flipped.)
+// Convolution over one or more spatial axes, with its two gradients: x[n, c, spatial...], or
+// x[n, spatial..., c], and weight[out, in / groups, spatial...] in any case. (The field's
+// convolution: the weight is not flipped.)
 #pragma once
 
 #include "antichain/ops/operand.h"
@@ -13,6 +13,7 @@ struct ConvOptions {
   Ints padding = {};  // zeros on both sides
   Ints dilation = {};
   std::int64_t groups = 1;
+  bool channels_last = false;  // of x and of the output
 };
 Var conv(const Operand& x, const Operand& weight, const ConvOptions& options = {});
 /// Spreads each input element over a window: weight[in, out / groups, spatial...]. `output_padding`

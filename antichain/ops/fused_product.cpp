@@ -59,15 +59,18 @@ std::vector<Sample> fused_product_samples() {
       return Vars{sum, gelu(sum) + in[3], greater(sum, 0)};
     });
   };
-  const auto convolution = [](Graph& graph, std::span<const Var> in) {
-    return fused_product(graph,
-                         [&] { return Vars{relu(conv(in[0], in[1], {.padding = {1}}) + in[2])}; });
+  const auto convolution = [](bool last) {
+    return [last](Graph& graph, std::span<const Var> in) {
+      const ConvOptions options{.padding = {1}, .channels_last = last};
+      return fused_product(graph, [&] { return Vars{relu(conv(in[0], in[1], options) + in[2])}; });
+    };
   };
   return {{"bias and activation", {{{5, 4}}, {{4, 3}}, {{3}}}, layer({})},
           {"transposed", {{{4, 5}}, {{3, 4}}, {{3}}}, layer({true, true})},
           {"batch", {{{2, 5, 4}}, {{4, 3}}, {{5, 1}}}, layer({})},
           {"residual", {{{5, 4}}, {{4, 3}}, {{3}}, {{5, 3}}}, residual},
-          {"convolution", {{{2, 3, 5}}, {{4, 3, 3}}, {{4, 1}}}, convolution},
+          {"convolution", {{{2, 3, 5}}, {{4, 3, 3}}, {{4, 1}}}, convolution(false)},
+          {"channels last", {{{2, 5, 3}}, {{4, 3, 3}}, {{4}}}, convolution(true)},
           {"empty", {{{0, 4}}, {{4, 3}}, {{3}}}, layer({})},
           {"sums of nothing", {{{5, 0}}, {{0, 3}}, {{3}}}, layer({})}};
 }

@@ -1,6 +1,7 @@
 // take_along and scatter_add_along: one index per element.
 #include "antichain/graph/derivative_context.h"
 #include "antichain/graph/infer_context.h"
+#include "antichain/ops/channel_layout.h"
 #include "antichain/ops/creation.h"
 #include "antichain/ops/indexing.h"
 #include "antichain/ops/reference/checked_indices.h"
@@ -152,6 +153,7 @@ const OpDef& take_along_def() {
       .infer = infer_take_along,
       .vjp = take_along_vjp,
       .reference = take_along_reference,
+      .channels_last = by_axis({0, 1}, {0}),
       .samples = take_along_samples,
   };
   return def;
@@ -166,6 +168,7 @@ const OpDef& scatter_add_along_def() {
       .infer = infer_scatter_add_along,
       .vjp = scatter_add_along_vjp,
       .reference = scatter_add_along_reference,
+      .channels_last = by_axis({0, 1, 2}, {0}),
       .samples = scatter_add_along_samples,
   };
   return def;

@@ -6,9 +6,9 @@
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/indexing.h"
 #include "antichain/ops/normalization_gradients.h"
-#include "antichain/ops/per_channel.h"
 #include "antichain/ops/reduce.h"
 #include "antichain/ops/reference/compute.h"
+#include "antichain/ops/reference/moments.h"
 #include "antichain/ops/shape_ops.h"
 
 namespace antichain {
@@ -215,22 +215,6 @@ Vars decompose_layer_norm(Op op) {
   return {centred * scale * op.input(1) + op.input(2)};
 }
 
-// Normalises groups of `count` values that are `group(i)` apart.
-struct Moments {
-  double mean = 0, variance = 0;
-};
-template <class At>
-Moments moments(std::int64_t count, At at) {
-  Moments result;
-  for (std::int64_t i = 0; i < count; ++i) {
-    result.mean += at(i) / static_cast<double>(count);
-  }
-  for (std::int64_t i = 0; i < count; ++i) {
-    result.variance += (at(i) - result.mean) * (at(i) - result.mean) / static_cast<double>(count);
-  }
-  return result;
-}
-
 void layer_norm_reference(KernelContext& context) {
   const double epsilon = context.attr<double>("epsilon");
   std::vector<double> x = load<double>(context.in(0));
@@ -271,136 +255,6 @@ const OpDef& layer_norm_def() {
   return def;
 }
 
-Vars decompose_batch_norm(Op op) {
-  const Var x = as_dtype(op.input(0), op.input(1).dtype());
-  const Ints axes = all_but_channels(x);
-  const Var mean_value = mean(x, axes), variance_value = variance(x, axes);
-  return {batch_norm_inference(op.input(0), op.input(1), op.input(2), mean_value, variance_value,
-                               op.attrs().get<double>("epsilon")),
-          mean_value, variance_value};
-}
-
-Vars batch_norm_vjp(VjpContext& context) {
-  const Var x = context.input(0), scale = context.input(1);
-  const Var mean_value = context.output(1), variance_value = context.output(2);
-  const BatchNormGradient grads =
-      batch_norm_gradient(context.grad(0), x, scale, mean_value, variance_value,
-                          context.attrs().get<double>("epsilon"));
-  Var x_grad = grads.x;
-  const Var count = cast(dim_value(x.graph(), numel(x.shape()) / x.dim(1)), scale.dtype());
-  const auto add = [&](Var grad) { x_grad = x_grad + as_dtype(grad, x.dtype()); };
-  if (context.has_grad(1)) {
-    add(per_channel(context.grad(1) / count, x));
-  }
-  if (context.has_grad(2)) {
-    const Var centred = as_dtype(x, scale.dtype()) - per_channel(mean_value, x);
-    add(centred * per_channel(2 * context.grad(2) / count, x));
-  }
-  return {x_grad, grads.scale, grads.bias};
-}
-
-void batch_norm_reference(KernelContext& context) {
-  const Tensor& x = context.in(0);
-  std::vector<double> values = load<double>(x);
-  const std::vector<double> scale = load<double>(context.in(1)), bias = load<double>(context.in(2));
-  const AxisSplit split(x.shape(), 1);
-  const std::int64_t count = split.outer * split.inner;
-  std::vector<double> means, variances;
-  for (std::int64_t channel = 0; channel < split.size; ++channel) {
-    const auto at = [&](std::int64_t i) -> double& {
-      return values[static_cast<std::size_t>(
-          (i / split.inner * split.size + channel) * split.inner + i % split.inner)];
-    };
-    const Moments m = moments(count, at);
-    const auto c = static_cast<std::size_t>(channel);
-    for (std::int64_t i = 0; i < count; ++i) {
-      at(i) =
-          (at(i) - m.mean) / std::sqrt(m.variance + context.attr<double>("epsilon")) * scale[c] +
-          bias[c];
-    }
-    means.push_back(m.mean);
-    variances.push_back(m.variance);
-  }
-  store(values, context.out(0));
-  store(means, context.out(1));
-  store(variances, context.out(2));
-}
-
-const OpDef& batch_norm_def() {
-  static const OpDef def{
-      .name = "batch_norm",
-      .doc = "Normalises every channel by the statistics of the batch; also returns them.",
-      .attributes = {{"epsilon", "added to the variance", {1e-5}}},
-      .infer =
-          [](InferContext& context) {
-            context.require_inputs(3);
-            const DType dtype = require_channels(context, 0);
-            const Dims channels = {context.shape(0)[1]};
-            return std::vector<VarType>{
-                {context.dtype(0), context.shape(0)}, {dtype, channels}, {dtype, channels}};
-          },
-      .vjp = batch_norm_vjp,
-      .decompose = decompose_batch_norm,
-      .reference = batch_norm_reference,
-      .samples =
-          [] {
-            const auto build = [](Graph&, std::span<const Var> in) {
-              const BatchNorm result = batch_norm(in[0], in[1], in[2], 1e-3);
-              return Vars{result.output, result.mean, result.variance};
-            };
-            return std::vector<Sample>{{"images", {{{2, 3, 2, 2}}, {{3}}, {{3}}}, build},
-                                       {"rows", {{{5, 2}}, {{2}}, {{2}}}, build}};
-          },
-  };
-  return def;
-}
-
-const OpDef& batch_norm_inference_def() {
-  static const OpDef def{
-      .name = "batch_norm_inference",
-      .doc = "Normalises every channel by given statistics.",
-      .attributes = {{"epsilon", "added to the variance", {1e-5}}},
-      .infer =
-          [](InferContext& context) {
-            context.require_inputs(5);
-            require_channels(context, 0);
-            return std::vector<VarType>{{context.dtype(0), context.shape(0)}};
-          },
-      .decompose =
-          [](Op op) {
-            const Var x = as_dtype(op.input(0), op.input(1).dtype());
-            const Var scale = op.input(1) * rsqrt(op.input(4) + op.attrs().get<double>("epsilon"));
-            const Var y = (x - per_channel(op.input(3), x)) * per_channel(scale, x) +
-                          per_channel(op.input(2), x);
-            return Vars{as_dtype(y, op.input(0).dtype())};
-          },
-      .reference =
-          [](KernelContext& context) {
-            const AxisSplit split(context.in(0).shape(), 1);
-            std::vector<double> x = load<double>(context.in(0));
-            const auto scale = load<double>(context.in(1)), bias = load<double>(context.in(2)),
-                       mean = load<double>(context.in(3)), variance = load<double>(context.in(4));
-            for (std::size_t i = 0; i < x.size(); ++i) {
-              const auto c = i / static_cast<std::size_t>(split.inner) % scale.size();
-              x[i] = (x[i] - mean[c]) / std::sqrt(variance[c] + context.attr<double>("epsilon")) *
-                         scale[c] +
-                     bias[c];
-            }
-            store(x, context.out());
-          },
-      .samples =
-          [] {
-            const auto build = [](Graph&, std::span<const Var> in) {
-              return Vars{batch_norm_inference(in[0], in[1], in[2], in[3], in[4])};
-            };
-            return std::vector<Sample>{
-                {"images", {{{2, 3, 2, 2}}, {{3}}, {{3}}, {{3}}, {{3}, 0.5, 2}}, build},
-                {"empty", {{{0, 2}}, {{2}}, {{2}}, {{2}}, {{2}, 0.5, 2}}, build}};
-          },
-  };
-  return def;
-}
-
 }  // namespace
 
 Var softmax(const Operand& x, std::int64_t axis) {
@@ -416,16 +270,6 @@ Var layer_norm(const Operand& x, const Operand& scale, const Operand& bias, std:
                double epsilon) {
   return apply(layer_norm_def(), {x, scale, bias}, {{"axes", axes}, {"epsilon", epsilon}});
 }
-BatchNorm batch_norm(const Operand& x, const Operand& scale, const Operand& bias, double epsilon) {
-  const Vars outputs = apply_all(batch_norm_def(), {x, scale, bias}, {{"epsilon", epsilon}});
-  return {outputs[0], outputs[1], outputs[2]};
-}
-Var batch_norm_inference(const Operand& x, const Operand& scale, const Operand& bias,
-                         const Operand& mean, const Operand& variance, double epsilon) {
-  return apply(batch_norm_inference_def(), {x, scale, bias, mean, variance},
-               {{"epsilon", epsilon}});
-}
-
 std::vector<const OpDef*> normalization_family() {
   return {&softmax_def(),    &log_softmax_def(), &cross_entropy_def(),
           &layer_norm_def(), &batch_norm_def(),  &batch_norm_inference_def()};

@@ -18,12 +18,16 @@ struct BatchNorm {
   Var mean;      // of this batch, per channel
   Var variance;  // of this batch, per channel, divided by the count
 };
-/// Normalises every channel (axis 1) over all other axes by the statistics of the batch.
+/// Normalises every channel (`axis`) over all other axes by the statistics of the batch.
 BatchNorm batch_norm(const Operand& x, const Operand& scale, const Operand& bias,
-                     double epsilon = 1e-5);
+                     double epsilon = 1e-5, std::int64_t axis = 1);
 /// Normalises by given statistics: inference.
 Var batch_norm_inference(const Operand& x, const Operand& scale, const Operand& bias,
-                         const Operand& mean, const Operand& variance, double epsilon = 1e-5);
+                         const Operand& mean, const Operand& variance, double epsilon = 1e-5,
+                         std::int64_t axis = 1);
+
+const OpDef& batch_norm_def();
+const OpDef& batch_norm_inference_def();
 
 std::vector<const OpDef*> normalization_family();
 

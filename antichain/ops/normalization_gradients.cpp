@@ -1,6 +1,7 @@
 #include "antichain/ops/normalization_gradients.h"
 
 #include "antichain/graph/infer_context.h"
+#include "antichain/ops/channel_layout.h"
 #include "antichain/ops/creation.h"
 #include "antichain/ops/definition_parts.h"
 #include "antichain/ops/elementwise.h"
@@ -40,21 +41,22 @@ std::vector<VarType> infer_batch_norm_gradient(InferContext& context) {
   context.require_min_rank(1, 2);
   context.unify(context.shape(0), context.shape(1), "grad and x");
   const DType dtype = require_channels(context, 1);
-  const Dims channels = {context.shape(1)[1]};
+  const Dims channels = {context.shape(1)[channels_of(context, 1)]};
   return {{context.dtype(1), context.shape(1)}, {dtype, channels}, {dtype, channels}};
 }
 
 Vars decompose_batch_norm_gradient(Op op) {
   const Var scale = op.input(2);
   const Var grad = as_dtype(op.input(0), scale.dtype()), x = as_dtype(op.input(1), scale.dtype());
-  const Ints axes = all_but_channels(x);
-  const Var count = cast(dim_value(x.graph(), numel(x.shape()) / x.dim(1)), scale.dtype());
+  const int axis = channel_axis(op.attrs(), x);
+  const Ints axes = all_but_channels(x, axis);
+  const auto spread = [&](Var value) { return per_channel(value, x, axis); };
+  const Var count = cast(dim_value(x.graph(), numel(x.shape()) / x.dim(axis)), scale.dtype());
   const Var slope = rsqrt(op.input(4) + op.attrs().get<double>("epsilon"));
-  const Var normalised = (x - per_channel(op.input(3), x)) * per_channel(slope, x);
+  const Var normalised = (x - spread(op.input(3))) * spread(slope);
   const Var bias_grad = sum(grad, axes), scale_grad = sum(grad * normalised, axes);
-  const Var x_grad =
-      (grad - per_channel(bias_grad / count, x) - normalised * per_channel(scale_grad / count, x)) *
-      per_channel(scale * slope, x);
+  const Var x_grad = (grad - spread(bias_grad / count) - normalised * spread(scale_grad / count)) *
+                     spread(scale * slope);
   return {as_dtype(x_grad, op.input(1).dtype()), scale_grad, bias_grad};
 }
 
@@ -63,7 +65,7 @@ void batch_norm_gradient_reference(KernelContext& context) {
   const std::vector<double> x = load<double>(context.in(1)), scale = load<double>(context.in(2)),
                             mean = load<double>(context.in(3)),
                             variance = load<double>(context.in(4));
-  const AxisSplit split(context.in(1).shape(), 1);
+  const AxisSplit split(context.in(1).shape(), context.axis("axis", context.in(1).rank()));
   const std::int64_t count = split.outer * split.inner;
   std::vector<double> scale_grads, bias_grads;
   for (std::size_t c = 0; c < scale.size(); ++c) {
@@ -131,22 +133,28 @@ const OpDef& batch_norm_gradient_def() {
   static const OpDef def{
       .name = "batch_norm_gradient",
       .doc = "The gradients of batch_norm with respect to x, scale and bias.",
-      .attributes = {{"epsilon", "added to the variance", {1e-5}}},
+      .attributes = norm_attributes(),
       .infer = infer_batch_norm_gradient,
       .decompose = decompose_batch_norm_gradient,
       .reference = batch_norm_gradient_reference,
+      .channels_last = by_axis({0, 1}, {0}),
       .samples =
           [] {
-            const auto build = [](Graph&, std::span<const Var> in) {
-              const BatchNormGradient grads =
-                  batch_norm_gradient(in[0], in[1], in[2], in[3], in[4], 1e-3);
-              return Vars{grads.x, grads.scale, grads.bias};
+            const auto with = [](std::int64_t axis) {
+              return [axis](Graph&, std::span<const Var> in) {
+                const BatchNormGradient grads =
+                    batch_norm_gradient(in[0], in[1], in[2], in[3], in[4], 1e-3, axis);
+                return Vars{grads.x, grads.scale, grads.bias};
+              };
             };
             const SampleInput variance{{3}, 0.5, 2};
             return std::vector<Sample>{
-                {"images", {{{2, 3, 3, 7}}, {{2, 3, 3, 7}}, {{3}}, {{3}}, variance}, build},
-                {"rows", {{{5, 3}}, {{5, 3}}, {{3}}, {{3}}, variance}, build},
-                {"empty", {{{0, 3, 2}}, {{0, 3, 2}}, {{3}}, {{3}}, variance}, build}};
+                {"images", {{{2, 3, 3, 7}}, {{2, 3, 3, 7}}, {{3}}, {{3}}, variance}, with(1)},
+                {"channels last",
+                 {{{2, 7, 3, 3}}, {{2, 7, 3, 3}}, {{3}}, {{3}}, variance},
+                 with(-1)},
+                {"rows", {{{5, 3}}, {{5, 3}}, {{3}}, {{3}}, variance}, with(1)},
+                {"empty", {{{0, 3, 2}}, {{0, 3, 2}}, {{3}}, {{3}}, variance}, with(1)}};
           },
   };
   return def;
@@ -157,10 +165,10 @@ Var softmax_gradient(const Operand& grad, const Operand& y) {
 }
 
 BatchNormGradient batch_norm_gradient(const Operand& grad, const Operand& x, const Operand& scale,
-                                      const Operand& mean, const Operand& variance,
-                                      double epsilon) {
+                                      const Operand& mean, const Operand& variance, double epsilon,
+                                      std::int64_t axis) {
   const Vars outputs = apply_all(batch_norm_gradient_def(), {grad, x, scale, mean, variance},
-                                 {{"epsilon", epsilon}});
+                                 {{"epsilon", epsilon}, {"axis", axis}});
   return {outputs[0], outputs[1], outputs[2]};
 }
 

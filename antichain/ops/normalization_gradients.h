@@ -16,7 +16,8 @@ struct BatchNormGradient {
 /// what batch_norm returned for x. Statistics do not depend on x here: whoever differentiates again
 /// gets their part through them.
 BatchNormGradient batch_norm_gradient(const Operand& grad, const Operand& x, const Operand& scale,
-                                      const Operand& mean, const Operand& variance, double epsilon);
+                                      const Operand& mean, const Operand& variance, double epsilon,
+                                      std::int64_t axis = 1);
 
 const OpDef& softmax_gradient_def();
 const OpDef& batch_norm_gradient_def();

@@ -5,6 +5,19 @@
 
 namespace antichain {
 
+std::vector<AttrSpec> norm_attributes() {
+  return {{"epsilon", "added to the variance", {1e-5}},
+          {"axis", "that of the channels", {std::int64_t{1}}}};
+}
+
+int channel_axis(const Attrs& attrs, Var x) {
+  return normalize_axis(attrs.get<std::int64_t>("axis"), x.rank());
+}
+
+std::size_t channels_of(const InferContext& context, int x) {
+  return static_cast<std::size_t>(context.axis("axis", context.rank(x)));
+}
+
 DType require_channels(InferContext& context, int x) {
   context.require_dtype(x, kFloats);
   context.require_min_rank(x, 2);
@@ -16,21 +29,23 @@ DType require_channels(InferContext& context, int x) {
       size_of(context.dtype(x)) == 2 ? ", f32" : "");
   for (int i = x + 1; i < context.num_inputs(); ++i) {
     context.require_rank(i, 1);
-    context.unify(context.shape(x)[1], context.shape(i)[0], "channels");
+    context.unify(context.shape(x)[channels_of(context, x)], context.shape(i)[0], "channels");
   }
   return dtype;
 }
 
-Var per_channel(Var value, Var x) {
+Var per_channel(Var value, Var x, int axis) {
   Dims shape(static_cast<std::size_t>(x.rank()), Dim(1));
-  shape[1] = x.dim(1);
+  shape[static_cast<std::size_t>(axis)] = x.dim(axis);
   return reshape(value, shape);
 }
 
-Ints all_but_channels(Var x) {
-  Ints axes = {0};
-  for (int axis = 2; axis < x.rank(); ++axis) {
-    axes.push_back(axis);
+Ints all_but_channels(Var x, int axis) {
+  Ints axes;
+  for (int other = 0; other < x.rank(); ++other) {
+    if (other != axis) {
+      axes.push_back(other);
+    }
   }
   return axes;
 }

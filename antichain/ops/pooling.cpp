@@ -5,6 +5,7 @@
 
 #include "antichain/graph/derivative_context.h"
 #include "antichain/graph/infer_context.h"
+#include "antichain/ops/channel_layout.h"
 #include "antichain/ops/convolution.h"
 #include "antichain/ops/creation.h"
 #include "antichain/ops/elementwise.h"
@@ -21,7 +22,8 @@ std::vector<AttrSpec> pool_attributes(std::vector<AttrSpec> own = {}) {
   own.insert(own.end(),
              {{"window", "size of the windows, per spatial axis"},
               {"stride", "distance between windows, per spatial axis"},
-              {"padding", "absent elements on both sides, per spatial axis; below the window"}});
+              {"padding", "absent elements on both sides, per spatial axis; below the window"},
+              {"channels_last", "x and outputs are [n, spatial..., c]", {false}}});
   return own;
 }
 
@@ -29,7 +31,8 @@ Attrs to_attrs(const PoolOptions& options) {
   const Ints no_padding(options.window.size(), 0);
   return {{"window", options.window},
           {"stride", options.stride.empty() ? options.window : options.stride},
-          {"padding", options.padding.empty() ? no_padding : options.padding}};
+          {"padding", options.padding.empty() ? no_padding : options.padding},
+          {"channels_last", options.channels_last}};
 }
 
 Dims infer_pooled(InferContext& context) {
@@ -42,7 +45,8 @@ Dims infer_pooled(InferContext& context) {
                       context.op_name(), to_string(window));
   context.require_rank(0, static_cast<int>(window.size()) + 2);
   const Dims& x = context.shape(0);
-  const Dims input = spatial_axes(x);
+  const AxisOrder order = AxisOrder::of(context.attrs());
+  const Dims input = order.spatial(x);
   const WindowSteps steps = WindowSteps::of(context.attrs());
   const Dims counts = count_windows(context, input, to_dims(window), steps);
   // Together these make sure that every window has an element that is not padding.
@@ -54,9 +58,7 @@ Dims infer_pooled(InferContext& context) {
                         context.op_name(), axis, to_string(x));
     context.unify(max(input[axis], 1), input[axis], "an empty spatial axis and its smallest size");
   }
-  Dims shape = {x[0], x[1]};
-  shape.insert(shape.end(), counts.begin(), counts.end());
-  return shape;
+  return order.shape(x[0], order.channels(x), counts);
 }
 
 std::vector<VarType> infer_max_pool(InferContext& context) {
@@ -71,27 +73,45 @@ std::vector<VarType> infer_avg_pool(InferContext& context) {
   return {{context.dtype(0), shape}};
 }
 
-Dims flattened(const Dims& shape) { return {shape[0], shape[1], numel(spatial_axes(shape))}; }
+Dims flattened(const Dims& shape, const AxisOrder& order) {
+  return order.shape(shape[0], order.channels(shape), {numel(order.spatial(shape))});
+}
 
 std::vector<Var> max_pool_vjp(VjpContext& context) {
   const Var x = context.input(0), winners = context.output(1), grad = context.grad(0);
-  const Dims planes = flattened(x.shape()), outputs = flattened(winners.shape());
-  const Var spread = scatter_add_along(zeros(context.graph(), x.dtype(), planes),
-                                       reshape(winners, outputs), reshape(grad, outputs), 2);
+  const AxisOrder order = AxisOrder::of(context.attrs());
+  const Dims planes = flattened(x.shape(), order), outputs = flattened(winners.shape(), order);
+  const Var spread =
+      scatter_add_along(zeros(context.graph(), x.dtype(), planes), reshape(winners, outputs),
+                        reshape(grad, outputs), order.channels_last ? 1 : 2);
   return {reshape(spread, x.shape())};
 }
 
-// One window per output of one channel; the planes are all channels of all examples.
+// One window per output of one channel; a plane is a channel of an example.
 struct PooledPlanes {
+  AxisOrder order;
   Windows windows;
-  std::int64_t count, input_size, output_size;
+  std::int64_t batch, channels, input_size, output_size;
 
   explicit PooledPlanes(const KernelContext& context)
-      : windows{spatial_axes(context.in(0).shape()), context.attr<Ints>("window"),
-                spatial_axes(context.out().shape()), WindowSteps::of(*context.attrs)},
-        count(context.in(0).shape()[0] * context.in(0).shape()[1]),
+      : order(AxisOrder::of(*context.attrs)),
+        windows{order.spatial(context.in(0).shape()), context.attr<Ints>("window"),
+                order.spatial(context.out().shape()), WindowSteps::of(*context.attrs)},
+        batch(context.in(0).shape()[0]),
+        channels(order.channels(context.in(0).shape())),
         input_size(numel(windows.input)),
         output_size(numel(windows.output)) {}
+
+  // Calls f with the indices of a position of the output and of one of the input, in every plane.
+  template <class F>
+  void for_each(std::int64_t output, std::int64_t input, F&& f) const {
+    for (std::int64_t n = 0; n < batch; ++n) {
+      for (std::int64_t c = 0; c < channels; ++c) {
+        f(order.index(n, c, channels, output, output_size),
+          order.index(n, c, channels, input, input_size));
+      }
+    }
+  }
 };
 
 template <class C>
@@ -109,15 +129,13 @@ void max_pool_reference(KernelContext& context) {
     std::vector<C> values(outputs);
     std::vector<std::int64_t> winners(outputs, kNone);
     for_each_tap(planes.windows, [&](std::int64_t output, std::int64_t input, std::int64_t) {
-      for (std::int64_t plane = 0; plane < planes.count; ++plane) {
-        const std::size_t place = static_cast<std::size_t>(plane * planes.output_size + output);
-        const C candidate = x[static_cast<std::size_t>(plane * planes.input_size + input)];
-        const C best = values[place];
+      planes.for_each(output, input, [&](std::size_t place, std::size_t from) {
+        const C candidate = x[from], best = values[place];
         if (winners[place] == kNone || (!is_nan(best) && (candidate > best || is_nan(candidate)))) {
           values[place] = candidate;
           winners[place] = input;
         }
-      }
+      });
     });
     store(values, context.out(0));
     store(winners, context.out(1));
@@ -130,17 +148,15 @@ void avg_pool_reference(KernelContext& context) {
   const std::vector<double> x = load<double>(context.in(0));
   std::vector<double> means(static_cast<std::size_t>(context.out().numel()));
   const double window_size = static_cast<double>(numel(planes.windows.window));
-  std::vector<double> counts(static_cast<std::size_t>(planes.output_size),
-                             count_padding ? window_size : 0);
+  std::vector<double> counts(means.size(), count_padding ? window_size : 0);
   for_each_tap(planes.windows, [&](std::int64_t output, std::int64_t input, std::int64_t) {
-    counts[static_cast<std::size_t>(output)] += count_padding ? 0 : 1;
-    for (std::int64_t plane = 0; plane < planes.count; ++plane) {
-      means[static_cast<std::size_t>(plane * planes.output_size + output)] +=
-          x[static_cast<std::size_t>(plane * planes.input_size + input)];
-    }
+    planes.for_each(output, input, [&](std::size_t place, std::size_t from) {
+      counts[place] += count_padding ? 0 : 1;
+      means[place] += x[from];
+    });
   });
   for (std::size_t i = 0; i < means.size(); ++i) {
-    means[i] /= counts[i % counts.size()];
+    means[i] /= counts[i];
   }
   store(means, context.out());
 }
@@ -149,6 +165,12 @@ void avg_pool_reference(KernelContext& context) {
 std::vector<Var> decompose_avg_pool(Op op) {
   const Var x = op.input(0);
   Graph& graph = op.graph();
+  if (op.attrs().get<bool>("channels_last")) {
+    Attrs attrs = op.attrs();
+    attrs.set("channels_last", false);
+    const Var first = move_axis(x, -1, 1);
+    return {move_axis(graph.add(op.def(), {first}, attrs, {}, op.location()).output(), 1, -1)};
+  }
   const Ints& window = op.attrs().get<Ints>("window");
   const ConvOptions options = {.stride = op.attrs().get<Ints>("stride"),
                                .padding = op.attrs().get<Ints>("padding")};
@@ -186,17 +208,27 @@ std::vector<Sample> pool_samples(const std::function<Var(Var, const PoolOptions&
       {"window is all", {{{2, 2, 3, 3}}}, with({.window = {3, 3}})},
       {"one element", {{{1, 1, 1}}}, with({.window = {1}})},
       {"empty batch", {{{0, 2, 3}}}, with({.window = {2}})},
+      {"one axis, channels last", {{{2, 7, 3}}}, with({.window = {3}, .channels_last = true})},
+      {"all options, channels last", {{{1, 5, 4, 2}}}, with({{3, 2}, {2, 1}, {1, 1}, true})},
+      {"three axes, channels last",
+       {{{1, 3, 2, 3, 2}}},
+       with({.window = {2, 1, 2}, .channels_last = true})},
+      {"empty batch, channels last", {{{0, 3, 2}}}, with({.window = {2}, .channels_last = true})},
   };
 }
 
 std::vector<Sample> max_pool_samples() {
   std::vector<Sample> samples =
       pool_samples([](Var x, const PoolOptions& options) { return max_pool(x, options); });
-  samples.push_back(
-      {"with indices", {{{2, 2, 3, 4}}}, [](Graph&, std::span<const Var> in) {
-         const auto [values, indices] = max_pool_with_indices(in[0], {{2, 3}, {1, 2}, {1, 0}});
-         return std::vector<Var>{values, indices};
-       }});
+  for (const bool last : {false, true}) {
+    samples.push_back({last ? "with indices, channels last" : "with indices",
+                       {{last ? Shape{2, 3, 4, 2} : Shape{2, 2, 3, 4}}},
+                       [last](Graph&, std::span<const Var> in) {
+                         const auto [values, indices] =
+                             max_pool_with_indices(in[0], {{2, 3}, {1, 2}, {1, 0}, last});
+                         return std::vector<Var>{values, indices};
+                       }});
+  }
   return samples;
 }
 
@@ -224,6 +256,7 @@ const OpDef& max_pool_def() {
       .infer = infer_max_pool,
       .vjp = max_pool_vjp,
       .reference = max_pool_reference,
+      .channels_last = by_attribute({0}, {0, 1}),
       .samples = max_pool_samples,
   };
   return def;
@@ -238,6 +271,7 @@ const OpDef& avg_pool_def() {
       .infer = infer_avg_pool,
       .decompose = decompose_avg_pool,
       .reference = avg_pool_reference,
+      .channels_last = by_attribute({0}, {0}),
       .samples = avg_pool_samples,
   };
   return def;

@@ -1,4 +1,4 @@
-// Pooling over one or more spatial axes, channels first.
+// Pooling over one or more spatial axes: x[n, c, spatial...], or x[n, spatial..., c].
 #pragma once
 
 #include "antichain/ops/operand.h"
@@ -9,6 +9,7 @@ struct PoolOptions {
   Ints window;
   Ints stride = {};   // empty: the window
   Ints padding = {};  // empty: none
+  bool channels_last = false;
 };
 /// Returns the largest element of each window; the first at a tie. Padding never wins, NaN always
 /// does. The padding must be smaller than the window.

@@ -5,6 +5,7 @@
 
 #include "antichain/graph/derivative_context.h"
 #include "antichain/graph/infer_context.h"
+#include "antichain/ops/channel_layout.h"
 #include "antichain/ops/creation.h"
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/reference/compute.h"
@@ -241,6 +242,34 @@ struct ReduceRow {
   std::vector<AttrSpec> more_attributes = {};
 };
 
+// Axes are renumbered. What is left has its channels last as well, or has no order to change: no
+// channels, or nothing behind them.
+std::optional<ChannelsLast> reduce_with_channels_last(Op op) {
+  const int rank = op.input(0).rank();
+  if (rank < kFewestMovedAxes) {
+    return std::nullopt;
+  }
+  ChannelsLast last{{0}, {}, op.attrs()};
+  Ints axes;
+  for (std::int64_t axis : op.attrs().get<Ints>("axes")) {
+    axes.push_back(moved_axis(axis, rank));
+  }
+  std::sort(axes.begin(), axes.end());
+  last.attrs.set("axes", axes);
+  const auto is_kept = [&op](std::size_t axis) { return !is_reduced(op.attrs(), axis); };
+  bool keeps_spatial = false;
+  for (std::size_t axis = 2; axis < static_cast<std::size_t>(rank); ++axis) {
+    keeps_spatial = keeps_spatial || is_kept(axis);
+  }
+  if (op.attrs().get<bool>("keep_dims") || (is_kept(1) && keeps_spatial)) {
+    if (!op.attrs().get<bool>("keep_dims") && !is_kept(0)) {
+      return std::nullopt;  // channels would be in front
+    }
+    last.outputs = {0};
+  }
+  return last;
+}
+
 OpDef reduce_op(ReduceRow row) {
   std::vector<AttrSpec> attributes = reduce_attributes();
   attributes.insert(attributes.end(), row.more_attributes.begin(), row.more_attributes.end());
@@ -253,6 +282,7 @@ OpDef reduce_op(ReduceRow row) {
           .vjp = row.vjp,
           .decompose = row.decompose,
           .reference = row.reference,
+          .channels_last = reduce_with_channels_last,
           .samples =
               [self = row.self, with_empty = !row.needs_elements && !row.nothing_is_nan] {
                 return reduce_samples(self, with_empty);

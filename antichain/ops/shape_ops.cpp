@@ -5,6 +5,7 @@
 
 #include "antichain/graph/derivative_context.h"
 #include "antichain/graph/infer_context.h"
+#include "antichain/ops/channel_layout.h"
 #include "antichain/ops/definition_parts.h"
 #include "antichain/ops/dynamic_shape.h"
 #include "antichain/ops/reference/compute.h"
@@ -28,6 +29,21 @@ std::vector<VarType> infer_reshape(InferContext& context) {
     type.value = context.type(0).value;
   }
   return {type};
+}
+
+// A reshape that leaves batch and channels alone, as do many that flatten or unfold spatial axes.
+std::optional<ChannelsLast> reshape_with_channels_last(Op op) {
+  const Dims &from = op.input(0).shape(), &to = op.output().shape();
+  const auto keeps = [&](std::size_t axis) { return from[axis] == to[axis]; };
+  if (from.size() < 2 || to.size() < 2 || !keeps(0) || !keeps(1)) {
+    return std::nullopt;
+  }
+  const auto moved = [](const Dims& shape) {
+    return std::ssize(shape) >= kFewestMovedAxes ? std::vector<int>{0} : std::vector<int>{};
+  };
+  ChannelsLast last{moved(from), moved(to), op.attrs()};
+  last.attrs.set("shape", to.size() > 2 ? channels_moved(to) : to);
+  return last;
 }
 
 void copy_packed(KernelContext& context) {
@@ -158,6 +174,7 @@ const OpDef& reshape_def() {
             const Tensor& x = context.in(0);
             return x.is_contiguous() ? x.reshape(context.out().shape()) : Tensor();
           },
+      .channels_last = reshape_with_channels_last,
       .samples =
           [] {
             return std::vector<Sample>{
@@ -304,6 +321,15 @@ Var swap_axes(const Operand& x, std::int64_t a, std::int64_t b) {
   std::iota(order.begin(), order.end(), 0);
   std::swap(order[static_cast<std::size_t>(normalize_axis(a, rank))],
             order[static_cast<std::size_t>(normalize_axis(b, rank))]);
+  return transpose(x, order);
+}
+
+Var move_axis(const Operand& x, std::int64_t from, std::int64_t to) {
+  const int rank = x.var().rank(), moved = normalize_axis(from, rank);
+  Ints order(static_cast<std::size_t>(rank));
+  std::iota(order.begin(), order.end(), 0);
+  order.erase(order.begin() + moved);
+  order.insert(order.begin() + normalize_axis(to, rank), moved);
   return transpose(x, order);
 }
 

@@ -14,6 +14,8 @@ Var reshape(const Operand& x, Var shape);
 Var transpose(const Operand& x, const Ints& permutation = {});
 /// Swaps two axes.
 Var swap_axes(const Operand& x, std::int64_t a, std::int64_t b);
+/// Moves an axis to another place; the others keep their order.
+Var move_axis(const Operand& x, std::int64_t from, std::int64_t to);
 /// Repeats axes of size 1 and adds leading axes.
 Var broadcast_to(const Operand& x, const Dims& shape);
 Var broadcast_to(const Operand& x, Var shape);

@@ -1,15 +1,25 @@
 // What is said to the graph compiler.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 namespace antichain {
 
+class Op;  // antichain/graph/var.h
+
+/// Says what it saves that an op computes with channels last, as a part of copying all values that
+/// have channels once: 1 where those would be copied otherwise, 0 where it is all the same, below 0
+/// where it is slower.
+using LayoutGain = std::function<double(Op op)>;
+
 struct OptimiserOptions {
-  int level = 2;  // 0: as it was built, 1: simpler, 2: fused, too; 3 is 2 so far
+  // 0: as it was built, 1: simpler, 2: fused, too, 3: in other layouts, which may round otherwise
+  int level = 2;
   std::vector<std::string> disabled = {};  // names of passes that are left out
   bool fast_math = false;                  // floats may be added and multiplied in another order
+  LayoutGain layout_gain = nullptr;        // of choose-layouts; unset: what the backend says
 };
 
 }  // namespace antichain

@@ -6,6 +6,7 @@
 
 #include "antichain/base/edit_distance.h"
 #include "antichain/graph/verify.h"
+#include "antichain/passes/choose_layouts.h"
 #include "antichain/passes/clean_casts.h"
 #include "antichain/passes/contract.h"
 #include "antichain/passes/delay_broadcasts.h"
@@ -32,6 +33,10 @@ GraphCopy reassociate_as_allowed(const GraphCopy& source, const Options& options
   return reassociate(source, {.floats = options.fast_math});
 }
 
+GraphCopy choose_layouts_by_gain(const GraphCopy& source, const Options& options) {
+  return choose_layouts(source, options.layout_gain);
+}
+
 constexpr Pass kPasses[] = {
     {"fold-constants", "compute what depends on constants alone", 1, plain<fold_constants>},
     {"simplify", "apply the rewrites of the ops: x * 1, reshapes of reshapes", 1, plain<simplify>},
@@ -39,6 +44,8 @@ constexpr Pass kPasses[] = {
     {"delay-broadcasts", "compute before values are repeated", 1, plain<delay_broadcasts>},
     {"reassociate", "add and multiply in a cheaper order (floats: with fast-math)", 1,
      reassociate_as_allowed},
+    {"choose-layouts", "keep channels last around convolutions where that is faster", 3,
+     choose_layouts_by_gain},
     {"fuse-elementwise", "compute element-wise ops and reductions of rows together", 2,
      plain<fuse_elementwise>},
     {"fuse-products", "compute what follows a product with it, block by block", 2,

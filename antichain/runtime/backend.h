@@ -36,6 +36,10 @@ class Backend : public TensorMemory {
     }
   }
 
+  /// Returns what it saves that an op computes with channels last, as a part of copying the values
+  /// that have channels once: 1 where they would be copied otherwise, below 0 where it is slower.
+  virtual double channels_last_gain(Op) const { return 0; }
+
   /// Returns the code that was generated for an op, for people to read; empty where there is none.
   virtual std::string generated_code(Op) const { return {}; }
 

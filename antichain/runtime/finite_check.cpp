@@ -9,12 +9,22 @@ namespace antichain {
 
 namespace {
 
+// Whether an op that works in place has written an output where the value was.
+bool is_overwritten(const Tensor& value, std::span<Tensor* const> outputs) {
+  return std::ranges::any_of(outputs, [&](const Tensor* output) {
+    return output->defined() && value.numel() > 0 && output->raw() == value.raw();
+  });
+}
+
 // "x f32[2, 3] in [-1, 4]", or what else is in it.
-std::string describe(Var input, const Tensor& value) {
+std::string describe(Var input, const Tensor& value, std::span<Tensor* const> outputs) {
   std::string text =
       fmt::format("{} {}{}", input.name(), name(value.dtype()), to_string(value.shape()));
   if (value.device() != Device{} || value.numel() == 0) {
     return text;
+  }
+  if (is_overwritten(value, outputs)) {
+    return text + " (overwritten by the result)";
   }
   const std::vector<double> elements = value.to_vector<double>();
   const bool finite =
@@ -40,7 +50,8 @@ void FiniteCheck::ran(const OpEvent& event) {
     }
     std::string inputs;
     for (std::size_t i = 0; i < event.inputs.size(); ++i) {
-      inputs += (i ? ", " : "") + describe(event.op.input(static_cast<int>(i)), *event.inputs[i]);
+      inputs += (i ? ", " : "") +
+                describe(event.op.input(static_cast<int>(i)), *event.inputs[i], event.outputs);
     }
     fail<DataError>("{} makes {} at element {} of {}; its inputs: {}", event.where, *bad,
                     bad - elements.begin(), to_string(output.shape()),

@@ -90,7 +90,11 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
   for (Var update : options.updates) {
     effects.push_back(update.producer());
   }
-  GraphCopy copy = optimise(graph, outputs, effects, options.optimiser);
+  OptimiserOptions optimiser = options.optimiser;
+  if (!optimiser.layout_gain) {
+    optimiser.layout_gain = [this](Op op) { return backend_->channels_last_gain(op); };
+  }
+  GraphCopy copy = optimise(graph, outputs, effects, optimiser);
   count_runs(copy);
   if (options.memory_budget) {
     copy = within_budget(std::move(copy), options, *backend_);

@@ -86,6 +86,20 @@ struct Clusters {
   }
 };
 
+// Of the ops that may have their channels first or last, how many have them last.
+struct Layouts {
+  int ops = 0, last = 0;
+
+  explicit Layouts(Graph& graph) {
+    for (std::uint32_t id = 0; id < graph.num_ops(); ++id) {
+      if (const AttrValue* found = graph.op(OpId{id}).attrs().find("channels_last")) {
+        ++ops;
+        last += std::get<bool>(*found) ? 1 : 0;
+      }
+    }
+  }
+};
+
 void explain(const ExplainArguments& arguments, const Globals& globals) {
   const Recipe& recipe = find_recipe(arguments.recipe->recipe);
   RecipeRun run(recipe, make_context(recipe, *arguments.recipe, globals));
@@ -122,6 +136,10 @@ void explain(const ExplainArguments& arguments, const Globals& globals) {
   const MemoryReport memory = run.step().memory_report(batch);
   facts.add({"at the same time",
              fmt::format("{} of {} steps", memory.num_parallel_steps, memory.num_steps)});
+  const Layouts layouts(run.step().graph());
+  if (layouts.ops > 0) {
+    facts.add({"channels last", fmt::format("{} of {} ops", layouts.last, layouts.ops)});
+  }
   if (!arguments.memory_svg.empty()) {
     write_file(arguments.memory_svg, memory_svg(memory));
     facts.add({"memory plan", arguments.memory_svg});
@@ -133,6 +151,7 @@ void explain(const ExplainArguments& arguments, const Globals& globals) {
                {"parameters", run.num_parameters()},
                {"num_ops", run.step().num_steps()},
                {"num_parallel_steps", memory.num_parallel_steps},
+               {"num_channels_last", layouts.last},
                {"peak_bytes", run.peak_bytes()},
                {"flops_per_step", counter.flops()},
                {"parameter_list", explanation.parameters_json},

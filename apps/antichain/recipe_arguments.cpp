@@ -24,8 +24,8 @@ void add_optimiser_options(CLI::App& command, OptimiserOptions& options) {
   command
       .add_option(
           "--level", options.level,
-          "How much the graph is optimised: 0 (as it was built), 1 (simpler) or 2 (fused, too); 3 "
-          "is for passes to come and does what 2 does")
+          "How much the graph is optimised: 0 (as it was built), 1 (simpler), 2 (fused, too) or 3 "
+          "(in other layouts, too: what is convolved may be rounded otherwise)")
       ->capture_default_str();
   command
       .add_option("--disable-pass", options.disabled,

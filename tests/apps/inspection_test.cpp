@@ -134,6 +134,14 @@ TEST(Explain, ShowsWhatIsComputedTogether) {
   EXPECT_EQ(read_text(code).find("define void @cluster") != std::string::npos, has_llvm);
 }
 
+TEST(Explain, CountsWhatHasItsChannelsLast) {
+  const ProgramRun run = run_program("explain conv-chain --level 3 --set batch=4");
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, ContainsRegex("\nchannels last +[0-9]+ of [0-9]+ ops"));
+  EXPECT_EQ(run_program(std::string("explain --json") + kSmall).last_line().at("num_channels_last"),
+            0);
+}
+
 TEST(Explain, ShowsTheMemoryPlan) {
   const TemporaryFolder folder;
   const std::string svg = "--memory --memory-svg " + (folder / "m.svg").string();

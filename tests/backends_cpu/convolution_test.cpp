@@ -24,9 +24,21 @@ struct Case {
   std::string str() const {
     return "x " + to_string(x) + " weight " + to_string(weight) + " stride " +
            to_string(options.stride) + " padding " + to_string(options.padding) + " dilation " +
-           to_string(options.dilation) + " groups " + std::to_string(options.groups);
+           to_string(options.dilation) + " groups " + std::to_string(options.groups) +
+           (options.channels_last ? " channels last" : "");
   }
+  AxisOrder order() const { return {options.channels_last}; }
 };
+
+// The same convolution of tensors whose channels are last.
+Case channels_last(const Case& use) {
+  Case last = use;
+  last.options.channels_last = true;
+  for (Shape* shape : {&last.x, &last.output}) {
+    *shape = AxisOrder{true}.shape((*shape)[0], (*shape)[1], spatial_axes(*shape));
+  }
+  return last;
+}
 
 Case make_case(const Shape& x, const Shape& weight, const ConvOptions& options) {
   Case made{x, weight, {x[0], weight[0]}, options};
@@ -65,10 +77,11 @@ Case draw_case(Draw& draw) {
 ConvSizes sizes_of(const Case& use) {
   const ConvOptions& options = use.options;
   return ConvSizes::packed(use.x[0], options.groups, use.weight[1], use.weight[0] / options.groups,
-                           {spatial_axes(use.x),
+                           {use.order().spatial(use.x),
                             spatial_axes(use.weight),
-                            spatial_axes(use.output),
-                            {options.stride, options.padding, options.dilation}});
+                            use.order().spatial(use.output),
+                            {options.stride, options.padding, options.dilation}},
+                           use.order());
 }
 
 KernelTrial forward(const Case& use, DType dtype, Draw& draw) {
@@ -79,7 +92,8 @@ KernelTrial forward(const Case& use, DType dtype, Draw& draw) {
 KernelTrial input_gradient(const Case& use, DType dtype, Draw& draw) {
   return {{draw.tensor(dtype, use.output), draw.tensor(dtype, use.weight)},
           [&](std::span<const Var> in) {
-            return conv_input_gradient(in[0], in[1], to_dims(spatial_axes(use.x)), use.options);
+            return conv_input_gradient(in[0], in[1], to_dims(use.order().spatial(use.x)),
+                                       use.options);
           }};
 }
 
@@ -104,7 +118,9 @@ void expect_all_agree(const Case& use, Draw& draw) {
 TEST(Convolution, RandomShapesAgreeWithTheReference) {
   Draw draw(1);
   for (int n = 0; n < 300 && !HasFailure(); ++n) {
-    expect_all_agree(draw_case(draw), draw);
+    const Case drawn = draw_case(draw);
+    expect_all_agree(drawn, draw);
+    expect_all_agree(channels_last(drawn), draw);
   }
 }
 
@@ -118,17 +134,21 @@ TEST(Convolution, ChannelsAreCutWhereTheBatchIsSmall) {
     EXPECT_GT(choose_conv_grid(sizes_of(use), ConvPart::x).channels, 1);
     EXPECT_GT(choose_conv_grid(sizes_of(use), ConvPart::weight).channels, 1);
     expect_all_agree(use, draw);
+    expect_all_agree(channels_last(use), draw);
   }
 }
 
 TEST(Convolution, SameBitsOnAnyNumberOfThreads) {
-  const std::vector<Case> cases = {
+  std::vector<Case> cases = {
       make_case({16, 1, 28, 28}, {32, 1, 3, 3}, {{1, 1}, {1, 1}, {1, 1}, 1}),
       make_case({13, 32, 14, 14}, {64, 32, 3, 3}, {{1, 1}, {1, 1}, {1, 1}, 1}),
       make_case({7, 64, 8, 8}, {64, 64, 1, 1}, {{2, 2}, {0, 0}, {1, 1}, 1}),
       make_case({1, 96, 9, 9}, {80, 96, 3, 3}, {{1, 1}, {0, 0}, {1, 1}, 1}),
       make_case({5, 24, 17}, {24, 1, 5}, {{1}, {2}, {2}, 24}),
       make_case({3, 8, 5, 6, 7}, {12, 4, 3, 2, 3}, {{1, 2, 1}, {1, 1, 0}, {1, 1, 2}, 2})};
+  for (std::size_t i = 0, count = cases.size(); i < count; ++i) {
+    cases.push_back(channels_last(cases[i]));
+  }
   Draw draw(2);
   for (const Case& use : cases) {
     for (DType dtype : {f32, bf16, f64}) {

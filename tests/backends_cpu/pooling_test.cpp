@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "tests/backends_cpu/draw.h"
@@ -25,6 +26,10 @@ Case draw_case(Draw& draw) {
     drawn.options.stride.push_back(draw.between(1, 4));
     drawn.options.padding.push_back(padding);
     drawn.x.push_back(std::max<std::int64_t>(window - 2 * padding, 1) + draw.between(0, 9));
+  }
+  if (draw.coin()) {
+    drawn.options.channels_last = true;
+    std::rotate(drawn.x.begin() + 1, drawn.x.begin() + 2, drawn.x.end());
   }
   return drawn;
 }
@@ -66,14 +71,19 @@ TEST(Pooling, TiesAndWhatIsNotANumberGoToTheFirst) {
   EXPECT_EQ(trial.run_reference()[1].to_vector<std::int64_t>(),
             (std::vector<std::int64_t>{1, 4, 6}));
   EXPECT_GE(trial.expect_kernels_agree(0, "ties"), 1);
+  const Case last{{1, 9, 1}, {{3}, {3}, {0}, true}};
+  EXPECT_GE(largest(last, x.reshape(last.x)).expect_kernels_agree(0, "channels last"), 1);
 }
 
 TEST(Pooling, SameBitsOnAnyNumberOfThreads) {
   Draw draw(2);
-  const Case use{{6, 5, 33, 31}, {{3, 2}, {2, 2}, {1, 0}}};
-  const Tensor x = draw.tensor(f32, use.x);
-  largest(use, x).expect_same_bits_on_any_threads("max_pool");
-  mean(use, x, false).expect_same_bits_on_any_threads("avg_pool");
+  for (const bool last : {false, true}) {
+    const Case use{last ? Shape{6, 33, 31, 5} : Shape{6, 5, 33, 31},
+                   {{3, 2}, {2, 2}, {1, 0}, last}};
+    const Tensor x = draw.tensor(f32, use.x);
+    largest(use, x).expect_same_bits_on_any_threads("max_pool");
+    mean(use, x, false).expect_same_bits_on_any_threads("avg_pool");
+  }
 }
 
 }  // namespace

@@ -23,6 +23,11 @@ class Rowwise : public testing::Test {
     }
     return draw_.shape(draw_.between(least_rank, most_rank), 20000);
   }
+  // That of the channels: mostly the usual ones, behind the batch or last.
+  int axis(const Tensor& x) {
+    return static_cast<int>(
+        draw_.one_of<std::int64_t>({1, x.rank() - 1, draw_.between(0, x.rank() - 1)}));
+  }
   void check(const char* op, const std::vector<Tensor>& inputs,
              std::function<std::vector<Var>(std::span<const Var>)> build) {
     const DType type = inputs[0].dtype();
@@ -72,18 +77,20 @@ TEST_F(Rowwise, LayerNorm) {
 TEST_F(Rowwise, BatchNorm) {
   for (int round = 0; round < kRounds; ++round) {
     const Tensor x = draw_.values(dtype(), shape(2, 4), -1, 3);
-    const Shape channels = {x.shape()[1]};
+    const int axis = this->axis(x);
+    const Shape channels = {x.shape()[static_cast<std::size_t>(axis)]};
     const Tensor scale = draw_.values(x.dtype(), channels),
                  bias = draw_.values(x.dtype(), channels);
-    check("batch_norm", {x, scale, bias}, [](auto in) {
-      const BatchNorm result = batch_norm(in[0], in[1], in[2]);
+    check("batch_norm", {x, scale, bias}, [axis](auto in) {
+      const BatchNorm result = batch_norm(in[0], in[1], in[2], 1e-5, axis);
       return std::vector<Var>{result.output, result.mean, result.variance};
     });
     check("batch_norm_inference",
           {x, scale, bias, draw_.values(x.dtype(), channels),
            draw_.values(x.dtype(), channels, 0.5, 2)},
-          [](auto in) {
-            return std::vector<Var>{batch_norm_inference(in[0], in[1], in[2], in[3], in[4])};
+          [axis](auto in) {
+            return std::vector<Var>{
+                batch_norm_inference(in[0], in[1], in[2], in[3], in[4], 1e-5, axis)};
           });
   }
 }
@@ -99,13 +106,14 @@ TEST_F(Rowwise, SoftmaxGradient) {
 TEST_F(Rowwise, BatchNormGradient) {
   for (int round = 0; round < kRounds; ++round) {
     const Tensor x = draw_.values(dtype(), shape(2, 4), -1, 3);
-    const Shape channels = {x.shape()[1]};
+    const int axis = this->axis(x);
+    const Shape channels = {x.shape()[static_cast<std::size_t>(axis)]};
     check("batch_norm_gradient",
           {draw_.values(x.dtype(), x.shape()), x, draw_.values(x.dtype(), channels),
            draw_.values(x.dtype(), channels), draw_.values(x.dtype(), channels, 0.5, 2)},
-          [](auto in) {
+          [axis](auto in) {
             const BatchNormGradient result =
-                batch_norm_gradient(in[0], in[1], in[2], in[3], in[4], 1e-5);
+                batch_norm_gradient(in[0], in[1], in[2], in[3], in[4], 1e-5, axis);
             return std::vector<Var>{result.x, result.scale, result.bias};
           });
   }

@@ -36,6 +36,8 @@ const std::vector<Setting>& settings() {
       {"simplified", {.optimiser = {.level = 1, .disabled = {"fold-constants"}}}, true},
       {"fused", {.optimiser = {.level = 2, .disabled = {"fold-constants"}}}, true},
       {"level 2", {.optimiser = {.level = 2}}},
+      // There is no convolution, so nothing is worth another layout.
+      {"level 3", {.optimiser = {.level = 3, .disabled = {"fold-constants"}}}, true},
       {"level 3, fast", {.optimiser = {.level = 3, .fast_math = true}}},
   };
   return kAll;

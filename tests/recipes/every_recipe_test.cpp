@@ -35,6 +35,23 @@ TEST_P(EveryRecipe, TrainsAFewSteps) {
   EXPECT_GE(result.scores.at("test").accuracy, 0);
 }
 
+// Level 3 rounds otherwise, at most: bits are the same where nothing is convolved.
+TEST_P(EveryRecipe, LosesTheSameAtLevelThree) {
+  if (const std::string reason = missing_data(GetParam()); !reason.empty()) {
+    GTEST_SKIP() << reason;
+  }
+  double losses[2];
+  for (const int level : {2, 3}) {
+    RecipeContext context = small_context();
+    context.optimiser.level = level;
+    RecipeRun run(find_recipe(GetParam()), context);
+    losses[level - 2] = run.train({.max_steps = 3}).train_loss;
+  }
+  const bool convolves =
+      GetParam().find("cnn") != std::string::npos || GetParam().find("conv") != std::string::npos;
+  EXPECT_NEAR(losses[1], losses[0], convolves ? 1e-4 * losses[0] : 0);
+}
+
 TEST_P(EveryRecipe, HasTheRightGradients) {
   if (const std::string reason = missing_data(GetParam()); !reason.empty()) {
     GTEST_SKIP() << reason;

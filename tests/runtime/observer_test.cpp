@@ -38,6 +38,23 @@ TEST(Profiler, CountsOpsBytesAndOwnTime) {
             std::count(trace.begin(), trace.end(), '}'));
 }
 
+TEST(FiniteCheck, SaysWhatTheOpHasOverwritten) {
+  Session session;
+  Graph graph = session.graph();
+  const Var x = graph.input("x", f32, {2}), y = exp(x) * 1;
+  graph.set_name(y, "y");
+  const Executable run = session.compile({sum(log(y - 4))}, {.optimiser = {.level = 0}});
+  FiniteCheck check;
+  try {
+    run.run({{"x", Tensor::full(f32, {2}, 0.5)}}, {&check});
+    FAIL() << "the logarithm of a negative number is finite";
+  } catch (const DataError& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("log"), std::string::npos) << text;
+    EXPECT_NE(text.find("overwritten"), std::string::npos) << text;
+  }
+}
+
 TEST(FiniteCheck, NamesTheOpAndItsInputs) {
   Session session;
   Graph graph = session.graph();

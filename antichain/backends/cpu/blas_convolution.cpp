@@ -18,18 +18,34 @@ namespace antichain::cpu {
 
 namespace {
 
-// For one group of one example, with columns[k, n] of x, weight[m, k] and output[m, n].
-ProductSizes product_of(const ConvSizes& sizes, ConvPart part, DType dtype) {
-  const std::int64_t m = sizes.out, k = sizes.in * numel(sizes.windows.window);
-  const std::int64_t n = numel(sizes.windows.output);
+// With channels last, x and output have the channels along their rows, so the weight is the right
+// factor; columns of their own are the same in any case.
+bool is_weight_first(const ConvSizes& sizes, const WindowColumns& columns, ConvPart part) {
+  return !sizes.order.channels_last || (part == ConvPart::x && !columns.are_x());
+}
+
+// For one group of one example, with columns[k, n] of x, weight[m, k] and output[m, n], or
+// output[n, m] where channels are last.
+ProductSizes product_of(const ConvSizes& sizes, const WindowColumns& columns, ConvPart part,
+                        DType dtype) {
+  const std::int64_t m = sizes.out, k = columns.rows(), n = columns.count();
+  const MatrixStrides weight{k, 1}, output{sizes.output.channel, sizes.output.position};
+  const auto transposed = [](MatrixStrides at) { return MatrixStrides{at.column, at.row}; };
+  const bool weight_first = is_weight_first(sizes, columns, part);
   switch (part) {
-    case ConvPart::output:  // weight columns
-      return {dtype, m, n, k, {k, 1}, {n, 1}, n};
-    case ConvPart::x:  // weight^T output
-      return {dtype, k, n, m, {1, k}, {n, 1}, n};
+    case ConvPart::output:  // weight columns, or columns^T weight^T
+      if (weight_first) {
+        return {dtype, m, n, k, weight, columns.strides(), output.row};
+      }
+      return {dtype, n, m, k, transposed(columns.strides()), transposed(weight), output.column};
+    case ConvPart::x:  // weight^T output, or output^T weight
+      if (weight_first) {
+        return {dtype, k, n, m, transposed(weight), output, n};
+      }
+      return {dtype, n, k, m, transposed(output), weight, sizes.x.position};
     case ConvPart::weight: break;
   }
-  return {dtype, m, k, n, {n, 1}, {1, n}, k};  // output columns^T
+  return {dtype, m, k, n, output, transposed(columns.strides()), k};  // output columns^T
 }
 
 template <class T>
@@ -40,8 +56,8 @@ class ColumnConv {
         sizes_(sizes),
         columns_(sizes),
         cut_(sizes.batch, choose_conv_grid(sizes, part).batch),
-        first_(product_of(sizes, part, dtype_of<T>())),
-        next_(product_of(sizes, part, dtype_of<T>()), true) {
+        first_(product_of(sizes, columns_, part, dtype_of<T>())),
+        next_(product_of(sizes, columns_, part, dtype_of<T>()), true) {
     if (part == ConvPart::weight && cut_.parts() > 1) {
       partial_ = Tensor::empty(dtype_of<T>(), {cut_.parts(), sizes.weight_size()});
     }
@@ -78,8 +94,9 @@ class ColumnConv {
     }
   }
 
-  std::int64_t group_x() const { return sizes_.x_size() / sizes_.groups; }
-  std::int64_t group_output() const { return sizes_.output_size() / sizes_.groups; }
+  // Elements from a group to the next.
+  std::int64_t group_x() const { return sizes_.in * sizes_.x.channel; }
+  std::int64_t group_output() const { return sizes_.out * sizes_.output.channel; }
   std::int64_t group_weight() const { return sizes_.weight_size() / sizes_.groups; }
 
   T* own_columns() const {
@@ -94,17 +111,29 @@ class ColumnConv {
     return own;
   }
 
+  const T* x_of(const T* x, std::int64_t example, std::int64_t group) const {
+    return x + example * sizes_.x.example + group * group_x();
+  }
+  const T* output_of(const T* output, std::int64_t example, std::int64_t group) const {
+    return output + example * sizes_.output.example + group * group_output();
+  }
+
+  void multiply(const T* weight, const T* other, T* result) const {
+    const bool weight_first = is_weight_first(sizes_, columns_, part_);
+    first_(weight_first ? weight : other, weight_first ? other : weight, result);
+  }
+
   // `result` is that of the example alone.
   void convolve(const T* first, const T* weight, T* result, std::int64_t example) const {
     T* const own = own_columns();
     for (std::int64_t group = 0; group < sizes_.groups; ++group, weight += group_weight()) {
-      const std::int64_t place = example * sizes_.groups + group;
       if (part_ == ConvPart::output) {
-        first_(weight, columns_of(first + place * group_x(), own), result + group * group_output());
+        multiply(weight, columns_of(x_of(first, example, group), own),
+                 result + group * group_output());
         continue;
       }
       T* const x = result + group * group_x();
-      first_(weight, first + place * group_output(), columns_.are_x() ? x : own);
+      multiply(weight, output_of(first, example, group), columns_.are_x() ? x : own);
       if (!columns_.are_x()) {
         columns_.scatter(own, x);
       }
@@ -115,9 +144,8 @@ class ColumnConv {
                   bool is_first) const {
     T* const own = own_columns();
     for (std::int64_t group = 0; group < sizes_.groups; ++group, weight += group_weight()) {
-      const std::int64_t place = example * sizes_.groups + group;
-      (is_first ? first_ : next_)(output + place * group_output(),
-                                  columns_of(x + place * group_x(), own), weight);
+      (is_first ? first_ : next_)(output_of(output, example, group),
+                                  columns_of(x_of(x, example, group), own), weight);
     }
   }
 

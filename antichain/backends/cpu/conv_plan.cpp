@@ -44,12 +44,25 @@ class Converted {
 
 }  // namespace
 
+ConvSteps ConvSteps::packed(std::int64_t channels, std::int64_t positions, const AxisOrder& order) {
+  return {channels * positions, order.channels_last ? 1 : positions,
+          order.channels_last ? channels : 1};
+}
+
 ConvSizes ConvSizes::packed(std::int64_t batch, std::int64_t groups, std::int64_t in,
-                            std::int64_t out, const Windows& windows) {
-  ConvSizes sizes{batch, groups, in, out, windows, 0, 0, in * numel(windows.window)};
-  sizes.x_step = sizes.x_size();
-  sizes.output_step = sizes.output_size();
+                            std::int64_t out, const Windows& windows, const AxisOrder& order) {
+  ConvSizes sizes{batch, groups, in, out, windows, order, {}, {}, in * numel(windows.window)};
+  sizes.x = sizes.packed_x();
+  sizes.output = sizes.packed_output();
   return sizes;
+}
+
+ConvSteps ConvSizes::packed_x() const {
+  return ConvSteps::packed(groups * in, numel(windows.input), order);
+}
+
+ConvSteps ConvSizes::packed_output() const {
+  return ConvSteps::packed(groups * out, numel(windows.output), order);
 }
 
 ConvSizes ConvSizes::of(const KernelContext& context, ConvPart part) {
@@ -58,9 +71,11 @@ ConvSizes ConvSizes::of(const KernelContext& context, ConvPart part) {
   const Tensor& weight = part == ConvPart::weight ? result : second;
   const Tensor& output = part == ConvPart::output ? result : first;
   const std::int64_t groups = context.attr<std::int64_t>("groups");
+  const AxisOrder order = AxisOrder::of(*context.attrs);
   return packed(x.shape()[0], groups, weight.shape()[1], weight.shape()[0] / groups,
-                {spatial_axes(x.shape()), spatial_axes(weight.shape()),
-                 spatial_axes(output.shape()), WindowSteps::of(*context.attrs)});
+                {order.spatial(x.shape()), spatial_axes(weight.shape()),
+                 order.spatial(output.shape()), WindowSteps::of(*context.attrs)},
+                order);
 }
 
 double ConvSizes::work() const {
@@ -70,25 +85,35 @@ double ConvSizes::work() const {
 ConvSlice slice_channels(const ConvSizes& sizes, ConvPart part, std::int64_t first,
                          std::int64_t length) {
   ConvSlice slice{sizes, 0, 0, 0};
-  const Windows& windows = sizes.windows;
   switch (part) {
     case ConvPart::output:
       slice.sizes.out = length;
       slice.second_at = first * sizes.weight_step;
-      slice.result_at = first * numel(windows.output);
+      slice.result_at = first * sizes.output.channel;
       break;
     case ConvPart::x:
       slice.sizes.in = length;
-      slice.second_at = first * numel(windows.window);
-      slice.result_at = first * numel(windows.input);
+      slice.second_at = first * numel(sizes.windows.window);
+      slice.result_at = first * sizes.x.channel;
       break;
     case ConvPart::weight:
       slice.sizes.out = length;
-      slice.first_at = first * numel(windows.output);
+      slice.first_at = first * sizes.output.channel;
       slice.result_at = first * sizes.weight_step;
       break;
   }
   return slice;
+}
+
+Block ConvSlice::result_of(ConvPart part, std::int64_t examples) const {
+  const bool is_output = part == ConvPart::output;
+  const ConvSteps& steps = is_output ? sizes.output : sizes.x;
+  const ConvSteps own = is_output ? sizes.packed_output() : sizes.packed_x();
+  if (steps.position == own.position) {
+    return {result_at, examples, own.example, steps.example};
+  }
+  // Some of the channels of every position.
+  return {result_at, examples * (own.example / own.position), own.position, steps.position};
 }
 
 // Powers of two share out evenly among the usual numbers of threads.

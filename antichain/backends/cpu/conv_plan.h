@@ -18,21 +18,32 @@ namespace antichain::cpu {
 /// weight[output, x], in the order of the op's inputs.
 enum class ConvPart { output, x, weight };
 
+/// How x or the output lies in memory: elements from an example, a channel and a position of the
+/// spatial axes to the next. More than they have where this is a slice of the channels.
+struct ConvSteps {
+  std::int64_t example, channel, position;
+
+  static ConvSteps packed(std::int64_t channels, std::int64_t positions, const AxisOrder& order);
+};
+
 /// x[batch, groups * in, input...], weight[groups * out, in, window...],
-/// output[batch, groups * out, windows...].
+/// output[batch, groups * out, windows...]; x and output may have their channels last.
 struct ConvSizes {
   std::int64_t batch, groups, in, out;
   Windows windows;
-  // Elements from an example to the next, and from a row of the weight to the next: more than they
-  // have where this is a slice of the channels.
-  std::int64_t x_step, output_step, weight_step;
+  AxisOrder order;
+  ConvSteps x, output;
+  std::int64_t weight_step;  // elements from a row of the weight to the next
 
   /// Makes the sizes of packed tensors.
   static ConvSizes packed(std::int64_t batch, std::int64_t groups, std::int64_t in,
-                          std::int64_t out, const Windows& windows);
+                          std::int64_t out, const Windows& windows, const AxisOrder& order = {});
   /// Reads the sizes off the tensors of an op.
   static ConvSizes of(const KernelContext& context, ConvPart part);
 
+  /// Returns those that x and output of the same sizes have when they are packed.
+  ConvSteps packed_x() const;
+  ConvSteps packed_output() const;
   /// Returns the elements of one example.
   std::int64_t x_size() const { return groups * in * numel(windows.input); }
   std::int64_t output_size() const { return groups * out * numel(windows.output); }
@@ -46,6 +57,9 @@ struct ConvSizes {
 struct ConvSlice {
   ConvSizes sizes;
   std::int64_t first_at, second_at, result_at;
+
+  /// Returns what this is of `examples` examples of the whole result, x or output.
+  Block result_of(ConvPart part, std::int64_t examples) const;
 };
 ConvSlice slice_channels(const ConvSizes& sizes, ConvPart part, std::int64_t first,
                          std::int64_t length);

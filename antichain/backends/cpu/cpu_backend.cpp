@@ -76,6 +76,7 @@ class CpuBackend final : public Backend {
   void run_lanes(int count, FunctionRef<void(int lane)> run) const override {
     cpu::parallel_tasks(count, [&run](std::int64_t lane) { run(static_cast<int>(lane)); });
   }
+  double channels_last_gain(Op op) const override { return cpu::onednn_channels_last_gain(op); }
   std::string generated_code(Op op) const override {
     const bool is_fused = &op.def() == &fused_def() || &op.def() == &fused_product_def();
     return jit_ && is_fused ? cpu::compiled_code(op, *jit_) : std::string();

@@ -2,8 +2,10 @@
 
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "antichain/backends/cpu/channel_columns.h"
 #include "antichain/backends/cpu/parallel.h"
 #include "antichain/backends/cpu/simd/norm_gradient_loops.h"
 #include "antichain/ops/normalization_gradients.h"
@@ -16,17 +18,18 @@ namespace {
 using LoopsOf = const NormGradientLoops& (*)(DType);
 
 constexpr std::int64_t kTaskElements = 1 << 15;
-// Channels of a task, where they lie beside each other: whole cache lines of every row.
-constexpr std::int64_t kColumns = 64;
 
 struct BatchNormPlan {
   std::int64_t samples, channels, inner;  // x is [samples, channels, inner]
   std::int64_t element_bytes;
   double epsilon;
   const NormGradientLoops* loops;
-  std::vector<GradientNumbers> numbers;  // per channel
-  std::vector<double> scale, slopes;
-  std::vector<GradientSums> sums;
+  std::optional<ChannelColumns> columns;  // where they lie side by side: inner is 1
+  std::vector<double> shifts, a, b, c;    // per channel: the numbers to change by
+  std::vector<double> scale, slopes;      // per channel
+  std::vector<double> sums;               // of the gradients, then of the products
+  double* grads() { return sums.data(); }
+  double* products() { return sums.data() + channels; }
 };
 
 void read_statistics(BatchNormPlan& plan, const KernelContext& run) {
@@ -37,21 +40,23 @@ void read_statistics(BatchNormPlan& plan, const KernelContext& run) {
     for (std::size_t c = 0; c < plan.scale.size(); ++c) {
       plan.scale[c] = convert<double>(scale[c]);
       plan.slopes[c] = 1 / std::sqrt(convert<double>(variance[c]) + plan.epsilon);
-      plan.numbers[c] = {.shift = convert<double>(mean[c])};
-      plan.sums[c] = {};
+      plan.shifts[c] = convert<double>(mean[c]);
     }
   });
 }
 
 // From the sums of a channel to the numbers that make x's gradient
 //   scale * slope * (g - sum(g) / count - normalised * sum(g * normalised) / count).
-void finish_channel(BatchNormPlan& plan, std::size_t c) {
+void finish_channel(BatchNormPlan& plan, std::int64_t channel, const GradientSums& sums) {
+  const auto c = static_cast<std::size_t>(channel);
   const auto count = static_cast<double>(plan.samples * plan.inner);
   const double slope = plan.slopes[c], factor = plan.scale[c] * slope;
-  plan.sums[c].product *= slope;
-  plan.numbers[c].a = factor;
-  plan.numbers[c].b = -factor * slope * plan.sums[c].product / count;
-  plan.numbers[c].c = -factor * plan.sums[c].grad / count;
+  const double product = sums.product * slope;
+  plan.grads()[c] = sums.grad;
+  plan.products()[c] = product;
+  plan.a[c] = factor;
+  plan.b[c] = -factor * slope * product / count;
+  plan.c[c] = -factor * sums.grad / count;
 }
 
 void channel_by_channel(BatchNormPlan& plan, const std::byte* g, const std::byte* x,
@@ -61,36 +66,36 @@ void channel_by_channel(BatchNormPlan& plan, const std::byte* g, const std::byte
     const auto offset = [&](std::int64_t sample) {
       return (sample * plan.channels + channel) * plan.inner * plan.element_bytes;
     };
+    GradientSums sums;
     for (std::int64_t n = 0; n < plan.samples; ++n) {
-      plan.loops->sum_row(g + offset(n), x + offset(n), plan.inner, plan.numbers[c].shift,
-                          plan.sums[c]);
+      plan.loops->sum_row(g + offset(n), x + offset(n), plan.inner, plan.shifts[c], sums);
     }
-    finish_channel(plan, c);
+    finish_channel(plan, channel, sums);
+    const GradientNumbers numbers{plan.shifts[c], plan.a[c], plan.b[c], plan.c[c]};
     for (std::int64_t n = 0; n < plan.samples; ++n) {
-      plan.loops->change_row(g + offset(n), x + offset(n), out + offset(n), plan.inner,
-                             plan.numbers[c]);
+      plan.loops->change_row(g + offset(n), x + offset(n), out + offset(n), plan.inner, numbers);
     }
   });
 }
 
 void columns_of_channels(BatchNormPlan& plan, const std::byte* g, const std::byte* x,
                          std::byte* out) {
-  parallel_ranges(plan.channels, kColumns, [&](std::int64_t first, std::int64_t last) {
-    const std::int64_t offset = first * plan.element_bytes;
-    plan.loops->sum_columns(g + offset, x + offset, plan.samples, plan.channels, last - first,
-                            plan.numbers.data() + first, plan.sums.data() + first);
-    for (std::int64_t channel = first; channel < last; ++channel) {
-      finish_channel(plan, static_cast<std::size_t>(channel));
-    }
-    plan.loops->change_columns(g + offset, x + offset, out + offset, plan.samples, plan.channels,
-                               last - first, plan.numbers.data() + first);
+  plan.columns->sum(*plan.loops, g, x, plan.shifts.data(), plan.sums.data());
+  for (std::int64_t c = 0; c < plan.channels; ++c) {
+    finish_channel(plan, c, {plan.grads()[c], plan.products()[c]});
+  }
+  plan.columns->for_each_task([&](const ColumnTask& task) {
+    plan.loops->change_columns(g + task.offset, x + task.offset, out + task.offset, task.rows,
+                               plan.channels, task.count,
+                               {plan.shifts.data() + task.first, plan.a.data() + task.first,
+                                plan.b.data() + task.first, plan.c.data() + task.first});
   });
 }
 
 KernelFunction plan_batch_norm_gradient(LoopsOf loops, const KernelContext& context) {
   const Tensor& x = context.in(1);
-  const AxisSplit split(x.shape(), 1);
-  const auto size = static_cast<std::size_t>(split.size);
+  const AxisSplit split(x.shape(), context.axis("axis", x.rank()));
+  const std::vector<double> empty(static_cast<std::size_t>(split.size));
   const auto plan = std::make_shared<BatchNormPlan>(
       BatchNormPlan{.samples = split.outer,
                     .channels = split.size,
@@ -98,20 +103,27 @@ KernelFunction plan_batch_norm_gradient(LoopsOf loops, const KernelContext& cont
                     .element_bytes = static_cast<std::int64_t>(size_of(x.dtype())),
                     .epsilon = context.attr<double>("epsilon"),
                     .loops = &loops(x.dtype()),
-                    .numbers = std::vector<GradientNumbers>(size),
-                    .scale = std::vector<double>(size),
-                    .slopes = std::vector<double>(size),
-                    .sums = std::vector<GradientSums>(size)});
+                    .columns = {},
+                    .shifts = empty,
+                    .a = empty,
+                    .b = empty,
+                    .c = empty,
+                    .scale = empty,
+                    .slopes = empty,
+                    .sums = std::vector<double>(2 * empty.size())});
+  if (split.inner == 1 && x.numel() > 0) {
+    plan->columns.emplace(split.outer, split.size, size_of(x.dtype()));
+  }
   return [plan](KernelContext& run) {
     read_statistics(*plan, run);
-    const auto walk = plan->inner == 1 ? columns_of_channels : channel_by_channel;
+    const auto walk = plan->columns ? columns_of_channels : channel_by_channel;
     walk(*plan, static_cast<const std::byte*>(run.in(0).raw()),
          static_cast<const std::byte*>(run.in(1).raw()), static_cast<std::byte*>(run.out(0).raw()));
     visit_dtype(run.out(1).dtype(), [&](auto zero) {
       using T = decltype(zero);
-      for (std::size_t c = 0; c < plan->sums.size(); ++c) {
-        run.out(1).data<T>()[c] = convert<T>(plan->sums[c].product);
-        run.out(2).data<T>()[c] = convert<T>(plan->sums[c].grad);
+      for (std::int64_t c = 0; c < plan->channels; ++c) {
+        run.out(1).data<T>()[c] = convert<T>(plan->products()[c]);
+        run.out(2).data<T>()[c] = convert<T>(plan->grads()[c]);
       }
     });
   };

@@ -24,4 +24,6 @@ void add_onednn_convolution(std::vector<ProductKernel>& products) {
   }
 }
 
+double onednn_channels_last_gain(Op) { return 0; }
+
 }  // namespace antichain::cpu

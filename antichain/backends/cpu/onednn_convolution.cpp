@@ -78,21 +78,21 @@ class ExampleConv {
     const Cut channels(part == ConvPart::x ? sizes.in : sizes.out, grid.channels, kChannelGranule);
     const auto bytes = static_cast<std::int64_t>(size_of(dtype));
     const bool is_output = part == ConvPart::output;
-    const std::int64_t result_step = is_output ? sizes.output_step : sizes.x_step;
-    in_bytes_ = step * bytes * (is_output ? sizes.x_step : sizes.output_step);
-    out_size_ = step * result_step;
+    in_bytes_ = step * bytes * (is_output ? sizes.x : sizes.output).example;
+    out_size_ = step * (is_output ? sizes.output : sizes.x).example;
     for (std::int64_t c = 0; c < channels.parts(); ++c) {
       ConvSlice slice = slice_channels(sizes, part, channels.first(c), channels.length_of(c));
       slice.sizes.batch = step;
-      const std::int64_t width = is_output ? slice.sizes.output_size() : slice.sizes.x_size();
+      const Block block = slice.result_of(part, step);
       if (apart) {
-        (is_output ? slice.sizes.output_step : slice.sizes.x_step) = width;
+        (is_output ? slice.sizes.output : slice.sizes.x) =
+            is_output ? slice.sizes.packed_output() : slice.sizes.packed_x();
       }
       for (std::int64_t i = 0; i < steps.parts(); ++i) {
         tasks_.push_back({.first = steps.first(i),
                           .last = steps.first(i) + steps.length_of(i),
                           .slice = static_cast<std::size_t>(c),
-                          .block = {slice.result_at, step, width, result_step},
+                          .block = block,
                           .conv = {slice.sizes, part, dtype, StagedConv::Weight::best}});
       }
       slices_.push_back({.weight_at = slice.second_at * bytes,
@@ -150,8 +150,8 @@ class WeightGradient {
             slice_channels(sizes, ConvPart::weight, channels.first(c), channels.length_of(c));
         slice.sizes.batch = batch.length_of(i);
         tasks_.push_back(
-            {.output_at = (batch.first(i) * sizes.output_step + slice.first_at) * bytes,
-             .x_at = batch.first(i) * sizes.x_step * bytes,
+            {.output_at = (batch.first(i) * sizes.output.example + slice.first_at) * bytes,
+             .x_at = batch.first(i) * sizes.x.example * bytes,
              .sum_at = i * size_ + slice.result_at,
              .conv = {slice.sizes, ConvPart::weight, dtype, StagedConv::Weight::plain}});
       }
@@ -262,6 +262,22 @@ void add_onednn_convolution(std::vector<ProductKernel>& products) {
   add_kernel(products, conv_input_gradient_def(), ConvPart::x);
   add_kernel(products, conv_transpose_def(), ConvPart::x);
   add_kernel(products, conv_weight_gradient_def(), ConvPart::weight);
+}
+
+double onednn_channels_last_gain(Op op) {
+  // Training ResNet-18 with channels last takes 3 to 5 % less time, in f32 and in bf16
+  // (bench_passes): about this part of what it would take to transpose all that it convolves.
+  constexpr double kGain = 0.4;
+  if (std::ranges::count(convolution_family(), &op.def()) == 0 || !supports(op).yes ||
+      op.input(0).dtype() == f16 || op.attrs().get<std::int64_t>("groups") > 1) {
+    return 0;
+  }
+  const auto is_wide = [](Var value) {
+    const Dim channels = value.dim(1);
+    return channels.is_constant() && channels.constant() >= kChannelGranule;
+  };
+  const bool is_weight = &op.def() == &conv_weight_gradient_def();
+  return is_wide(op.input(0)) && is_wide(is_weight ? op.input(1) : op.output()) ? kGain : 0;
 }
 
 }  // namespace antichain::cpu

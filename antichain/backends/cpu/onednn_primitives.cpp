@@ -115,6 +115,25 @@ struct ConvStrides {
   Sizes x = {}, weight = {}, output = {};
 };
 
+Sizes to_strides(const ConvSteps& steps, const Shape& spatial) {
+  Sizes strides = contiguous_strides(spatial);
+  for (auto& stride : strides) {
+    stride *= steps.position;
+  }
+  strides.insert(strides.begin(), {steps.example, steps.channel});
+  return strides;
+}
+
+// oneDNN computes on packed tensors with channels last as they are. With groups that may be slow,
+// gradients of weights in bf16 always are, and version 2.6 gets some of those wrong.
+ConvStrides fast_strides(const ConvSizes& sizes, ConvPart part, DType dtype) {
+  const bool staged = sizes.groups > 1 || (part == ConvPart::weight && dtype == bf16);
+  return sizes.order.channels_last && !staged
+             ? ConvStrides{.x = to_strides(sizes.packed_x(), sizes.windows.input),
+                           .output = to_strides(sizes.packed_output(), sizes.windows.output)}
+             : ConvStrides{};
+}
+
 Layout make_layout(const Sizes& sizes, DType dtype, const Sizes& strides) {
   return strides.empty() ? Layout(sizes, to_onednn(dtype), dnnl::memory::format_tag::any)
                          : Layout(sizes, to_onednn(dtype), strides);
@@ -179,30 +198,28 @@ Call make_matmul(const ProductSizes& sizes) {
 
 ConvLayouts plain_layouts(const ConvSizes& sizes, ConvPart part, DType dtype) {
   const Windows& windows = sizes.windows;
-  const auto steps = [](const Sizes& outer, const Shape& spatial) {
-    return joined(outer, contiguous_strides(spatial));
-  };
   const std::int64_t window = numel(windows.window), step = sizes.weight_step;
-  return conv_layouts(
-      sizes, part, dtype,
-      {.x = steps({sizes.x_step, numel(windows.input)}, windows.input),
-       .weight =
-           steps(sizes.groups == 1 ? Sizes{step, window} : Sizes{sizes.out * step, step, window},
-                 windows.window),
-       .output = steps({sizes.output_step, numel(windows.output)}, windows.output)});
+  return conv_layouts(sizes, part, dtype,
+                      {.x = to_strides(sizes.x, windows.input),
+                       .weight = joined(sizes.groups == 1 ? Sizes{step, window}
+                                                          : Sizes{sizes.out * step, step, window},
+                                        contiguous_strides(windows.window)),
+                       .output = to_strides(sizes.output, windows.output)});
 }
 
 ConvCall make_conv(const ConvSizes& sizes, ConvPart part, DType dtype) {
   const OneThread one_thread;
   const Steps steps = to_onednn(sizes.windows.steps);
-  const auto forward = forward_primitive(conv_layouts(sizes, ConvPart::output, dtype), steps);
+  const ConvStrides strides = fast_strides(sizes, part, dtype);
+  const auto forward =
+      forward_primitive(conv_layouts(sizes, ConvPart::output, dtype, strides), steps);
   if (part == ConvPart::output) {
     const ConvLayouts at{forward.src_desc(), forward.weights_desc(), forward.dst_desc()};
     return {at,
             Call(Forward(forward), forward.scratchpad_desc(),
                  {{DNNL_ARG_SRC, at.x}, {DNNL_ARG_WEIGHTS, at.weight}, {DNNL_ARG_DST, at.output}})};
   }
-  const ConvLayouts free = conv_layouts(sizes, part, dtype);
+  const ConvLayouts free = conv_layouts(sizes, part, dtype, strides);
   if (part == ConvPart::x) {
     const auto primitive =
         backward_primitive<BackwardData>(free.x, free.weight, free.output, steps, forward);

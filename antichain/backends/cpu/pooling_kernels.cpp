@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <vector>
 
 #include "antichain/backends/cpu/parallel.h"
@@ -24,10 +25,12 @@ struct Column {
 };
 
 // Outputs are computed by rows, along the last axis: for each element of a window a loop over the
-// outputs of the row, which the compiler makes of vector instructions.
+// outputs of the row, which the compiler makes of vector instructions. With channels last a row is
+// the channels of one position, and its windows have one column.
 struct PoolPlan {
   std::int64_t planes, input_size, output_size, width;  // width: the outputs of a row
   std::int32_t stride;                                  // along the last axis
+  std::int32_t channels = 1;                            // elements of a position
   double window_size;
   std::vector<std::int32_t> rows;        // where the rows of the input start that windows cover
   std::vector<std::size_t> row_ends;     // of each output row's part of `rows`
@@ -36,12 +39,16 @@ struct PoolPlan {
   std::vector<std::int32_t> in_columns;  // and how many it has
 
   explicit PoolPlan(const KernelContext& context);
+  void add_columns(Windows& windows);
+  void add_channels();
+  void add_rows(const Windows& windows, std::int64_t size);
 
   // Calls f(x, output row, range of input rows) for every row of outputs; x and the row are
   // positions from the start of the tensors.
   template <class F>
   void for_each_row(F&& f) const {
-    const std::int64_t work = output_size * static_cast<std::int64_t>(window_size);
+    const std::int64_t work =
+        std::max<std::int64_t>(output_size * static_cast<std::int64_t>(window_size), 1);
     const std::int64_t grain = std::max<std::int64_t>(kGrain / work, 1);
     parallel_ranges(planes, grain, [&](std::int64_t first_plane, std::int64_t last_plane) {
       for (std::int64_t plane = first_plane; plane < last_plane; ++plane) {
@@ -57,14 +64,40 @@ struct PoolPlan {
 };
 
 PoolPlan::PoolPlan(const KernelContext& context) {
-  Windows windows{spatial_axes(context.in(0).shape()), context.attr<Ints>("window"),
-                  spatial_axes(context.out().shape()), WindowSteps::of(*context.attrs)};
-  planes = context.in(0).shape()[0] * context.in(0).shape()[1];
-  input_size = numel(windows.input);
-  output_size = numel(windows.output);
+  const AxisOrder order = AxisOrder::of(*context.attrs);
+  const Shape &x = context.in(0).shape(), &out = context.out().shape();
+  Windows windows{order.spatial(x), context.attr<Ints>("window"), order.spatial(out),
+                  WindowSteps::of(*context.attrs)};
+  const std::int64_t together = order.channels_last ? order.channels(x) : 1;
+  planes = order.channels_last ? x[0] : x[0] * x[1];
+  input_size = numel(windows.input) * together;
+  output_size = numel(windows.output) * together;
   window_size = static_cast<double>(numel(windows.window));
   require<NotSupported>(input_size <= std::numeric_limits<std::int32_t>::max(),
-                        "{}: {} elements in one channel are too many", context.where, input_size);
+                        "{}: {} elements in one {} are too many", context.where, input_size,
+                        order.channels_last ? "example" : "channel");
+  channels = static_cast<std::int32_t>(together);
+  const std::int64_t row = order.channels_last ? together : windows.input.back();
+  if (order.channels_last) {
+    add_channels();
+  } else {
+    add_columns(windows);
+  }
+  add_rows(windows, row);
+}
+
+// Every output has the only column.
+void PoolPlan::add_channels() {
+  width = channels;
+  stride = 1;
+  columns.push_back({0, width, 0});
+  leftmost.resize(static_cast<std::size_t>(width));
+  std::iota(leftmost.begin(), leftmost.end(), 0);
+  in_columns.assign(leftmost.size(), 1);
+}
+
+// Takes the last axis off the windows: what is left counts rows.
+void PoolPlan::add_columns(Windows& windows) {
   width = windows.output.back();
   stride = static_cast<std::int32_t>(windows.steps.stride.back());
   const std::int64_t input = windows.input.back(), padding = windows.steps.padding.back();
@@ -84,16 +117,19 @@ PoolPlan::PoolPlan(const KernelContext& context) {
     leftmost.push_back(static_cast<std::int32_t>(left));
     in_columns.push_back(static_cast<std::int32_t>(std::min(start + window, input) - left));
   }
-  // The other axes, as if every row were one element.
   for (Shape* sizes : {&windows.input, &windows.window, &windows.output}) {
     sizes->back() = 1;
   }
   windows.steps.stride.back() = 1;
   windows.steps.padding.back() = 0;
-  for (std::int64_t row = 0; row < output_size / width; ++row) {
+}
+
+// The rows of `size` elements that the windows of each row of outputs cover.
+void PoolPlan::add_rows(const Windows& windows, std::int64_t size) {
+  for (std::int64_t row = 0; row < numel(windows.output); ++row) {
     for (std::int64_t element = 0; element < numel(windows.window); ++element) {
       if (const std::int64_t found = windows.input_position(row, element); found >= 0) {
-        rows.push_back(static_cast<std::int32_t>(found * input));
+        rows.push_back(static_cast<std::int32_t>(found * size));
       }
     }
     row_ends.push_back(rows.size());
@@ -131,17 +167,18 @@ void with_stride(std::int32_t stride, F&& f) {
   }
 }
 
-// Compares the elements of one column, of which the first is at `place`, with the best so far.
+// Compares the elements of one column, of which the first is at `place` and the next `step` places
+// further, with the best so far.
 template <class T, class C, class Stride>
-void take_larger(const T* __restrict x, std::int32_t place, Stride stride, C* __restrict best,
-                 std::int32_t* __restrict winner, std::int32_t count) {
+void take_larger(const T* __restrict x, std::int32_t place, std::int32_t step, Stride stride,
+                 C* __restrict best, std::int32_t* __restrict winner, std::int32_t count) {
   for (std::int32_t n = 0; n < count; ++n) {
     const C candidate = widened(x[n * stride]), before = best[n];
     const std::int32_t winner_before = winner[n];
     // Larger, or the first that is not a number.
     const bool wins = !(candidate <= before) & is_number(before);
     best[n] = wins ? candidate : before;
-    winner[n] = wins ? place + n * stride : winner_before;
+    winner[n] = wins ? place + n * step : winner_before;
   }
 }
 
@@ -159,6 +196,8 @@ void max_pool(const PoolPlan& plan, const KernelContext& context) {
   T* const values = context.out(0).data<T>();
   std::int64_t* const positions = context.out(1).data<std::int64_t>();
   const auto width = static_cast<std::size_t>(plan.width);
+  // Channels of one position are at one place.
+  const std::int32_t channels = plan.channels, step = channels == 1 ? plan.stride : 0;
   with_stride(plan.stride, [&](auto stride) {
     plan.for_each_row([&](std::int64_t at, std::int64_t out, std::span<const std::int32_t> rows) {
       const T* const x = inputs + at;
@@ -168,14 +207,15 @@ void max_pool(const PoolPlan& plan, const KernelContext& context) {
       auto* const winner =
           reinterpret_cast<std::int32_t*>(scratch + whole_cache_lines(width * sizeof(C)));
       for (std::size_t n = 0; n < width; ++n) {
-        winner[n] = rows[0] + plan.leftmost[n];
-        best[n] = widened(x[winner[n]]);
+        const std::int32_t first = rows[0] + plan.leftmost[n];
+        winner[n] = first / channels;
+        best[n] = widened(x[first]);
       }
       for (const std::int32_t row : rows) {
         for (const Column& column : plan.columns) {
           const std::int32_t first = row + column.position;
-          take_larger(x + first, first, stride, best + column.first, winner + column.first,
-                      static_cast<std::int32_t>(column.last - column.first));
+          take_larger(x + first, first / channels, step, stride, best + column.first,
+                      winner + column.first, static_cast<std::int32_t>(column.last - column.first));
         }
       }
       for (std::int64_t n = 0; n < plan.width; ++n) {

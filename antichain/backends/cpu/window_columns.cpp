@@ -20,6 +20,7 @@ WindowColumns::WindowColumns(const ConvSizes& sizes)
       input_(numel(sizes.windows.input)),
       window_(numel(sizes.windows.window)),
       windows_(numel(sizes.windows.output)),
+      x_(sizes.x),
       are_x_(window_ == 1 && all(sizes.windows.steps.stride, 1) &&
              all(sizes.windows.steps.padding, 0)) {
   require<NotSupported>(input_ <= std::numeric_limits<std::int32_t>::max(),

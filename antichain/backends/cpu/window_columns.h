@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "antichain/backends/cpu/conv_plan.h"
+#include "antichain/backends/cpu/matmul_plan.h"
 
 namespace antichain::cpu {
 
@@ -17,6 +18,10 @@ class WindowColumns {
   bool are_x() const { return are_x_; }
   std::int64_t rows() const { return channels_ * window_; }
   std::int64_t count() const { return windows_; }
+  /// Returns the distances between the rows and between the columns.
+  MatrixStrides strides() const {
+    return are_x_ ? MatrixStrides{x_.channel, x_.position} : MatrixStrides{windows_, 1};
+  }
 
   /// Writes the columns of one group of one example.
   template <class T>
@@ -29,26 +34,29 @@ class WindowColumns {
   static constexpr std::int32_t kPadding = -1;
 
   std::int64_t channels_, input_, window_, windows_;
+  ConvSteps x_;
   bool are_x_;
   std::vector<std::int32_t> positions_;  // [window, windows]: where the element is in its channel
 };
 
 template <class T>
 void WindowColumns::gather(const T* x, T* columns) const {
-  for (std::int64_t channel = 0; channel < channels_; ++channel, x += input_) {
+  for (std::int64_t channel = 0; channel < channels_; ++channel, x += x_.channel) {
     for (const std::int32_t position : positions_) {
-      *columns++ = position == kPadding ? T(0) : x[position];
+      *columns++ = position == kPadding ? T(0) : x[position * x_.position];
     }
   }
 }
 
 template <class T>
 void WindowColumns::scatter(const T* columns, T* x) const {
-  for (std::int64_t channel = 0; channel < channels_; ++channel, x += input_) {
-    std::fill_n(x, input_, T(0));
+  for (std::int64_t channel = 0; channel < channels_; ++channel, x += x_.channel) {
+    for (std::int64_t position = 0; position < input_; ++position) {
+      x[position * x_.position] = T(0);
+    }
     for (const std::int32_t position : positions_) {
       if (position != kPadding) {
-        x[position] += *columns;
+        x[position * x_.position] += *columns;
       }
       ++columns;
     }

@@ -12,10 +12,11 @@ namespace {
 template <class F>
 void for_each_product(const KernelContext& context, const Tensor& x, const Tensor& weight,
                       const Tensor& output, F&& f) {
-  const Windows windows{spatial_axes(x.shape()), spatial_axes(weight.shape()),
-                        spatial_axes(output.shape()), WindowSteps::of(*context.attrs)};
-  const std::int64_t batch = x.shape()[0], in_channels = x.shape()[1];
-  const std::int64_t out_channels = output.shape()[1];
+  const AxisOrder order = AxisOrder::of(*context.attrs);
+  const Windows windows{order.spatial(x.shape()), spatial_axes(weight.shape()),
+                        order.spatial(output.shape()), WindowSteps::of(*context.attrs)};
+  const std::int64_t batch = x.shape()[0], in_channels = order.channels(x.shape());
+  const std::int64_t out_channels = order.channels(output.shape());
   const std::int64_t group_inputs = weight.shape()[1];
   const std::int64_t group_outputs = out_channels / context.attr<std::int64_t>("groups");
   const std::int64_t in_size = numel(windows.input), out_size = numel(windows.output);
@@ -25,9 +26,9 @@ void for_each_product(const KernelContext& context, const Tensor& x, const Tenso
       for (std::int64_t out = 0; out < out_channels; ++out) {
         const std::int64_t first_input = out / group_outputs * group_inputs;
         for (std::int64_t in = 0; in < group_inputs; ++in) {
-          f(static_cast<std::size_t>((n * in_channels + first_input + in) * in_size + in_at),
+          f(order.index(n, first_input + in, in_channels, in_at, in_size),
             static_cast<std::size_t>((out * group_inputs + in) * window_size + window_at),
-            static_cast<std::size_t>((n * out_channels + out) * out_size + out_at));
+            order.index(n, out, out_channels, out_at, out_size));
         }
       }
     }

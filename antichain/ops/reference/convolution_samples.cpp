@@ -14,8 +14,12 @@ struct ConvCase {
   ConvOptions options = {};
 };
 
+Shape channels_last(const Shape& shape) {
+  return AxisOrder{true}.shape(shape[0], shape[1], spatial_axes(shape));
+}
+
 std::vector<ConvCase> conv_cases() {
-  return {
+  std::vector<ConvCase> cases = {
       {"one axis", {2, 3, 5}, {2, 3, 3}, {2, 2, 3}},
       {"two axes", {1, 2, 4, 5}, {2, 2, 3, 2}, {1, 2, 2, 4}},
       {"three axes", {1, 1, 3, 2, 2}, {2, 1, 2, 2, 1}, {1, 2, 2, 1, 2}},
@@ -31,6 +35,20 @@ std::vector<ConvCase> conv_cases() {
       {"empty batch", {0, 2, 3}, {2, 2, 2}, {0, 2, 2}},
       {"no input channels", {1, 0, 3}, {2, 0, 2}, {1, 2, 2}},
   };
+  // Each of them again, channels last.
+  for (std::size_t i = 0, count = cases.size(); i < count; ++i) {
+    ConvCase last = cases[i];
+    last.label += ", channels last";
+    last.x = channels_last(last.x);
+    last.output = channels_last(last.output);
+    last.options.channels_last = true;
+    cases.push_back(std::move(last));
+  }
+  return cases;
+}
+
+Dims spatial_sizes(const Shape& x, const ConvOptions& options) {
+  return to_dims(AxisOrder{options.channels_last}.spatial(x));
 }
 
 }  // namespace
@@ -48,7 +66,7 @@ std::vector<Sample> conv_samples() {
 std::vector<Sample> conv_input_gradient_samples() {
   std::vector<Sample> samples;
   for (const ConvCase& use : conv_cases()) {
-    const Dims input = to_dims(spatial_axes(use.x));
+    const Dims input = spatial_sizes(use.x, use.options);
     samples.push_back(
         {use.label, {{use.output}, {use.weight}}, [use, input](Graph&, std::span<const Var> in) {
            return std::vector<Var>{conv_input_gradient(in[0], in[1], input, use.options)};
@@ -78,6 +96,10 @@ std::vector<Sample> conv_transpose_samples() {
   return {
       {"one axis", {{{2, 3, 5}}, {{3, 2, 3}}}, with({}, {})},
       {"two axes", {{{1, 2, 2, 3}}, {{2, 3, 3, 2}}}, with({}, {})},
+      {"channels last", {{{1, 2, 3, 2}}, {{2, 3, 3, 2}}}, with({.channels_last = true}, {})},
+      {"all options, channels last",
+       {{{1, 3, 2, 4}}, {{4, 1, 2, 3}}},
+       with({{2, 1}, {1, 1}, {1, 2}, 2, true}, {1, 0})},
       {"output padding", {{{1, 1, 3}}, {{1, 1, 2}}}, with({.stride = {3}}, {2})},
       {"all options", {{{1, 4, 3, 2}}, {{4, 1, 2, 3}}}, with({{2, 1}, {1, 1}, {1, 2}, 2}, {1, 0})},
       {"one element", {{{1, 1, 1}}, {{1, 1, 1}}}, with({}, {})},

@@ -23,10 +23,41 @@ void require_steps(const InferContext& context, const WindowSteps& steps, std::s
 Dims count_windows(InferContext& context, const Dims& input, const Dims& window,
                    const WindowSteps& steps);
 
-/// Returns the axes behind batch and channels.
+/// Says where the channels are: [n, c, spatial...], or [n, spatial..., c].
+struct AxisOrder {
+  bool channels_last = false;
+
+  /// Reads the attribute of that name.
+  static AxisOrder of(const Attrs& attrs) { return {attrs.get<bool>("channels_last")}; }
+
+  template <class T>
+  T channels(const std::vector<T>& shape) const {
+    return channels_last ? shape.back() : shape[1];
+  }
+  template <class T>
+  std::vector<T> spatial(const std::vector<T>& shape) const {
+    return {shape.begin() + (channels_last ? 1 : 2), shape.end() - (channels_last ? 1 : 0)};
+  }
+  template <class T>
+  std::vector<T> shape(T batch, T channels, const std::vector<T>& spatial) const {
+    std::vector<T> result = {batch};
+    result.insert(result.end(), spatial.begin(), spatial.end());
+    result.insert(channels_last ? result.end() : result.begin() + 1, channels);
+    return result;
+  }
+  /// Returns the index of an element: of example n, channel c of `channels`, position `at` of
+  /// `positions` in the spatial axes.
+  std::size_t index(std::int64_t n, std::int64_t c, std::int64_t channels, std::int64_t at,
+                    std::int64_t positions) const {
+    return static_cast<std::size_t>(channels_last ? (n * positions + at) * channels + c
+                                                  : (n * channels + c) * positions + at);
+  }
+};
+
+/// Returns the axes of a weight behind its channels.
 template <class T>
 std::vector<T> spatial_axes(const std::vector<T>& shape) {
-  return {shape.begin() + 2, shape.end()};
+  return AxisOrder{}.spatial(shape);
 }
 
 /// Knows all sizes. Positions count through all spatial axes in row-major order.

@@ -72,21 +72,67 @@ template <class S>
             });
 }
 
+// Adds kRows rows to the sums, which are so read and written once for all of them.
+template <int kRows, class W>
+void add_rows(const W* g, const W* x, std::int64_t stride, std::int64_t count, const double* shifts,
+              double* grads, double* products) {
+  std::int64_t i = 0;
+  for (; i + kLanes<double> <= count; i += kLanes<double>) {
+    const Vector<double> shift = load_vector<double>(shifts + i);
+    Vector<double> total = load_vector<double>(grads + i),
+                   product = load_vector<double>(products + i);
+#pragma GCC unroll 8
+    for (int row = 0; row < kRows; ++row) {
+      const Vector<double> grad = load_vector<double>(g + row * stride + i);
+      total += grad;
+      product += grad * (load_vector<double>(x + row * stride + i) - shift);
+    }
+    store_vector(grads + i, total);
+    store_vector(products + i, product);
+  }
+  for (; i < count; ++i) {
+    for (int row = 0; row < kRows; ++row) {
+      const auto grad = static_cast<double>(g[row * stride + i]);
+      grads[i] += grad;
+      products[i] += grad * (static_cast<double>(x[row * stride + i]) - shifts[i]);
+    }
+  }
+}
+
+template <int kRows, class S>
+void add_rows_as_wide(const S* g, const S* x, std::int64_t stride, std::int64_t count,
+                      const double* shifts, double* grads, double* products) {
+  if constexpr (kIsHalf<S>) {
+    constexpr std::int64_t kColumns = 128;
+    alignas(kVectorBytes) float wide_g[kRows * kColumns], wide_x[kRows * kColumns];
+    for (std::int64_t first = 0; first < count; first += kColumns) {
+      const std::int64_t size = count - first < kColumns ? count - first : kColumns;
+      for (int row = 0; row < kRows; ++row) {
+        widen(g + row * stride + first, wide_g + row * kColumns, size);
+        widen(x + row * stride + first, wide_x + row * kColumns, size);
+      }
+      add_rows<kRows, float>(wide_g, wide_x, kColumns, size, shifts + first, grads + first,
+                             products + first);
+    }
+  } else {
+    add_rows<kRows>(g, x, stride, count, shifts, grads, products);
+  }
+}
+
 template <class S>
 [[gnu::flatten]] void sum_columns(const void* g, const void* x, std::int64_t rows,
-                                  std::int64_t stride, std::int64_t count,
-                                  const GradientNumbers* numbers, GradientSums* sums) {
-  for (std::int64_t row = 0; row < rows; ++row) {
-    for_tiles(static_cast<const S*>(g) + row * stride, static_cast<const S*>(x) + row * stride,
-              count,
-              [&](const auto* grads, const auto* values, std::int64_t first, std::int64_t size) {
-                for (std::int64_t i = 0; i < size; ++i) {
-                  const auto grad = static_cast<double>(grads[i]);
-                  sums[first + i].grad += grad;
-                  sums[first + i].product +=
-                      grad * (static_cast<double>(values[i]) - numbers[first + i].shift);
-                }
-              });
+                                  std::int64_t stride, std::int64_t count, const double* shifts,
+                                  double* grads, double* products) {
+  constexpr int kTogether = 8;
+  const S *from_g = static_cast<const S*>(g), *from_x = static_cast<const S*>(x);
+  std::int64_t row = 0;
+  for (; row + kTogether <= rows; row += kTogether) {
+    add_rows_as_wide<kTogether>(from_g + row * stride, from_x + row * stride, stride, count, shifts,
+                                grads, products);
+  }
+  for (; row < rows; ++row) {
+    add_rows_as_wide<1>(from_g + row * stride, from_x + row * stride, stride, count, shifts, grads,
+                        products);
   }
 }
 
@@ -115,21 +161,29 @@ template <class S>
 template <class S>
 [[gnu::flatten]] void change_columns(const void* g, const void* x, void* out, std::int64_t rows,
                                      std::int64_t stride, std::int64_t count,
-                                     const GradientNumbers* numbers) {
+                                     const GradientColumns& numbers) {
   for (std::int64_t row = 0; row < rows; ++row) {
-    for_tiles(static_cast<const S*>(g) + row * stride, static_cast<const S*>(x) + row * stride,
-              count,
-              [&](const auto* grads, const auto* values, std::int64_t first, std::int64_t size) {
-                write_tile(static_cast<S*>(out) + row * stride + first, size, [&](auto* to) {
-#pragma GCC ivdep  // `out` may be g or x, element for element
-                  for (std::int64_t i = 0; i < size; ++i) {
-                    const GradientNumbers& own = numbers[first + i];
-                    to[i] = static_cast<Wide<S>>(
-                        own.a * static_cast<double>(grads[i]) +
-                        (own.b * (static_cast<double>(values[i]) - own.shift) + own.c));
-                  }
-                });
-              });
+    for_tiles(
+        static_cast<const S*>(g) + row * stride, static_cast<const S*>(x) + row * stride, count,
+        [&](const auto* grads, const auto* values, std::int64_t first, std::int64_t size) {
+          const double *shift = numbers.shift + first, *a = numbers.a + first,
+                       *b = numbers.b + first, *c = numbers.c + first;
+          write_tile(static_cast<S*>(out) + row * stride + first, size, [&](auto* to) {
+            std::int64_t i = 0;
+            for (; i + kLanes<double> <= size; i += kLanes<double>) {
+              const Vector<double> distance =
+                  load_vector<double>(values + i) - load_vector<double>(shift + i);
+              store_vector(
+                  to + i, load_vector<double>(a + i) * load_vector<double>(grads + i) +
+                              (load_vector<double>(b + i) * distance + load_vector<double>(c + i)));
+            }
+            for (; i < size; ++i) {
+              to[i] =
+                  static_cast<Wide<S>>(a[i] * static_cast<double>(grads[i]) +
+                                       (b[i] * (static_cast<double>(values[i]) - shift[i]) + c[i]));
+            }
+          });
+        });
   }
 }
 

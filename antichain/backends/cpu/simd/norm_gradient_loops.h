@@ -18,17 +18,22 @@ struct GradientNumbers {
   double shift = 0, a = 0, b = 0, c = 0;
 };
 
-/// The loops of one element type. Those over columns have an entry per column; rows of all are
-/// `stride` elements apart.
+/// Likewise of many channels beside each other.
+struct GradientColumns {
+  const double *shift, *a, *b, *c;
+};
+
+/// The loops of one element type. Those over columns have a number per column, and rows of `count`
+/// elements that are `stride` apart.
 struct NormGradientLoops {
   void (*sum_row)(const void* g, const void* x, std::int64_t count, double shift,
                   GradientSums& sums);
   void (*sum_columns)(const void* g, const void* x, std::int64_t rows, std::int64_t stride,
-                      std::int64_t count, const GradientNumbers* numbers, GradientSums* sums);
+                      std::int64_t count, const double* shifts, double* grads, double* products);
   void (*change_row)(const void* g, const void* x, void* out, std::int64_t count,
                      const GradientNumbers& numbers);
   void (*change_columns)(const void* g, const void* x, void* out, std::int64_t rows,
-                         std::int64_t stride, std::int64_t count, const GradientNumbers* numbers);
+                         std::int64_t stride, std::int64_t count, const GradientColumns& numbers);
   // out = y * (g - sum of g * y) of each packed row
   void (*softmax_rows)(const void* g, const void* y, void* out, std::int64_t rows,
                        std::int64_t count);
