@@ -67,6 +67,7 @@
 // Data.
 #include "antichain/base/host_device.h"
 #include "antichain/base/philox.h"
+#include "antichain/base/portable_math.h"
 #include "antichain/base/random_functions.h"
 #include "antichain/data/ag_news.h"
 #include "antichain/data/augment.h"
@@ -108,6 +109,7 @@
 #include "antichain/tensor/half.h"
 #include "antichain/tensor/shape.h"
 #include "antichain/tensor/tensor.h"
+#include "antichain/tensor/tensor_memory.h"
 
 // Operators, engines, observers and backends of one's own.
 #include "antichain/autodiff/engine.h"

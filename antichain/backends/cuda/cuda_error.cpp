@@ -9,8 +9,6 @@ namespace {
 // What to do about errors that are not the program's own.
 std::string_view advice(cudaError_t status) {
   switch (status) {
-    case cudaErrorNoDevice: return "; use device 'cpu', or look at nvidia-smi";
-    case cudaErrorInsufficientDriver: return "; install a newer NVIDIA driver, or use device 'cpu'";
     case cudaErrorDevicesUnavailable: return "; another program may hold the GPU, see nvidia-smi";
     case cudaErrorECCUncorrectable:
     case cudaErrorHardwareStackError:
@@ -34,13 +32,19 @@ void check(cudaError_t status, std::string_view doing) {
 void require_device(int index) {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
-  if (status != cudaSuccess) {
-    cudaGetLastError();
-    fail<DeviceError>("device 'cuda:{}' cannot be used: {}{}", index, cudaGetErrorString(status),
+  if (status == cudaErrorInsufficientDriver) {  // the runtime says so also where there is none
+    fail<DeviceError>(
+        "device 'cuda:{}' is not available: there is no NVIDIA driver, or it is older "
+        "than CUDA {}.{} needs",
+        index, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+  }
+  if (status != cudaSuccess && status != cudaErrorNoDevice) {
+    fail<DeviceError>("device 'cuda:{}' is not available: {}{}", index, cudaGetErrorString(status),
                       advice(status));
   }
-  require<DeviceError>(index < count, "there is no device 'cuda:{}': this machine has {} GPU{}",
-                       index, count, count == 1 ? "" : "s");
+  require<DeviceError>(index < count,
+                       "device 'cuda:{}' is not available: this machine has {} GPU{}", index,
+                       count == 0 ? "no" : std::to_string(count), count == 1 ? "" : "s");
 }
 
 }  // namespace antichain::cuda
