@@ -18,14 +18,14 @@ std::int64_t grid_of(const DeviceContext& context, std::int64_t threads) {
 
 }  // namespace
 
-Launch::Launch(Context context, const std::string& text, const std::string& name,
+Launch::Launch(const Context& context, const std::string& text, const std::string& name,
                std::int64_t threads, std::vector<std::int64_t> slots)
     : Launch(context, text, name, grid_of(*context, threads), dim3(kThreadsPerBlock),
              std::move(slots)) {}
 
-Launch::Launch(Context context, const std::string& text, const std::string& name,
+Launch::Launch(const Context& context, const std::string& text, const std::string& name,
                std::int64_t blocks, dim3 block, std::vector<std::int64_t> slots)
-    : context_(std::move(context)),
+    : context_(context),
       blocks_(static_cast<unsigned>(blocks)),
       block_(block),
       slots_(std::move(slots)) {

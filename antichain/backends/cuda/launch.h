@@ -15,11 +15,11 @@ class Launch {
  public:
   /// One thread for each of `threads`; they take further elements by steps of the whole grid where
   /// there are more than the GPU has room for.
-  Launch(Context context, const std::string& text, const std::string& name, std::int64_t threads,
-         std::vector<std::int64_t> slots);
+  Launch(const Context& context, const std::string& text, const std::string& name,
+         std::int64_t threads, std::vector<std::int64_t> slots);
   /// Blocks of a shape of their own.
-  Launch(Context context, const std::string& text, const std::string& name, std::int64_t blocks,
-         dim3 block, std::vector<std::int64_t> slots);
+  Launch(const Context& context, const std::string& text, const std::string& name,
+         std::int64_t blocks, dim3 block, std::vector<std::int64_t> slots);
 
   void set(std::size_t slot, std::int64_t value) { slots_[slot] = value; }
   void set(std::size_t slot, const void* address) {

@@ -69,13 +69,16 @@ KernelFunction plan(const KernelContext& context, const std::shared_ptr<BlasLibr
   std::vector<std::int64_t> a_at = matrix_places(a, batch), b_at = matrix_places(b, batch);
   const auto count = static_cast<std::int64_t>(a_at.size());
   const auto a_step = equal_step(a_at), b_step = equal_step(b_at);
-  if (count > 1 && b_step == 0 && a_step == sizes.rows * sizes.inner && !sizes.transpose_a) {
-    sizes.rows *= count;  // one tall matrix
-    a_at = b_at = {0};
+  const bool is_tall =  // one matrix, of the rows of all
+      b_step == 0 && a_step == sizes.rows * sizes.inner && !sizes.transpose_a;
+  if (is_tall) {
+    sizes.rows *= count;
   } else if (a_step && b_step) {
     sizes.count = count;
     sizes.a_step = *a_step;
     sizes.b_step = *b_step;
+  }
+  if (is_tall || (a_step && b_step)) {
     a_at = b_at = {0};
   }
   const auto bytes = static_cast<std::int64_t>(size_of(sizes.dtype));
