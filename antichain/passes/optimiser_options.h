@@ -20,6 +20,7 @@ struct OptimiserOptions {
   std::vector<std::string> disabled = {};  // names of passes that are left out
   bool fast_math = false;                  // floats may be added and multiplied in another order
   LayoutGain layout_gain = nullptr;        // of choose-layouts; unset: what the backend says
+  std::function<bool(Op)> is_missing = nullptr;  // of decompose; unset: what the backend says
 };
 
 }  // namespace antichain

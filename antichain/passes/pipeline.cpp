@@ -9,6 +9,7 @@
 #include "antichain/passes/choose_layouts.h"
 #include "antichain/passes/clean_casts.h"
 #include "antichain/passes/contract.h"
+#include "antichain/passes/decompose.h"
 #include "antichain/passes/delay_broadcasts.h"
 #include "antichain/passes/fold_constants.h"
 #include "antichain/passes/fuse_elementwise.h"
@@ -33,11 +34,17 @@ GraphCopy reassociate_as_allowed(const GraphCopy& source, const Options& options
   return reassociate(source, {.floats = options.fast_math});
 }
 
+GraphCopy decompose_missing(const GraphCopy& source, const Options& options) {
+  return decompose(source, options.is_missing);
+}
+
 GraphCopy choose_layouts_by_gain(const GraphCopy& source, const Options& options) {
   return choose_layouts(source, options.layout_gain);
 }
 
 constexpr Pass kPasses[] = {
+    {"decompose", "replace ops that the device has no kernel for by what they consist of", 1,
+     decompose_missing, [](const Options& options) { return options.is_missing != nullptr; }},
     {"fold-constants", "compute what depends on constants alone", 1, plain<fold_constants>},
     {"simplify", "apply the rewrites of the ops: x * 1, reshapes of reshapes", 1, plain<simplify>},
     {"clean-casts", "take out conversions that change nothing", 1, plain<clean_casts>},
@@ -51,7 +58,7 @@ constexpr Pass kPasses[] = {
     {"fuse-products", "compute what follows a product with it, block by block", 2,
      plain<fuse_products>},
     {"contract", "let a * b + c round once inside of fused ops (with fast-math)", 2,
-     plain<contract>, true},
+     plain<contract>, [](const Options& options) { return options.fast_math; }},
     {kParallelSteps, "run branches at the same time (not with a memory budget)", 2, nullptr},
 };
 
@@ -62,7 +69,7 @@ std::span<const Pass> passes() { return kPasses; }
 bool is_enabled(std::string_view name, const Options& options) {
   const auto* const pass = std::ranges::find(kPasses, name, &Pass::name);
   ensure(pass != std::ranges::end(kPasses), "there is no pass of this name");
-  return pass->level <= options.level && (options.fast_math || !pass->only_fast_math) &&
+  return pass->level <= options.level && (pass->applies == nullptr || pass->applies(options)) &&
          std::ranges::count(options.disabled, name) == 0;
 }
 

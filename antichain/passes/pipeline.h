@@ -19,7 +19,7 @@ struct Pass {
   int level;  // the lowest one at which it runs
   // Null for what is done when the program runs: it is on the list to be left out like the others.
   GraphCopy (*run)(const GraphCopy& source, const OptimiserOptions& options);
-  bool only_fast_math = false;
+  bool (*applies)(const OptimiserOptions& options) = nullptr;  // null: always
 };
 
 /// Returns the passes in the order in which they run.

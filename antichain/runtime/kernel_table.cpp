@@ -1,5 +1,7 @@
 #include "antichain/runtime/kernel_table.h"
 
+#include <algorithm>
+
 namespace antichain {
 
 void KernelTable::add(const OpDef& def, Kernel kernel) {
@@ -9,6 +11,12 @@ void KernelTable::add(const OpDef& def, Kernel kernel) {
 std::span<const Kernel> KernelTable::candidates(const OpDef& def) const {
   const auto found = kernels_.find(&def);
   return found == kernels_.end() ? std::span<const Kernel>() : found->second;
+}
+
+bool KernelTable::has_kernel(Op op) const {
+  return op.def().on_any_device ||
+         std::ranges::any_of(candidates(op.def()),
+                             [op](const Kernel& kernel) { return kernel.supports(op).yes; });
 }
 
 Kernel KernelTable::choose(Op op, const Logger& logger) const {

@@ -39,6 +39,8 @@ class KernelTable {
   /// Adds a candidate behind those that the op already has.
   void add(const OpDef& def, Kernel kernel);
   std::span<const Kernel> candidates(const OpDef& def) const;
+  /// Returns whether a candidate supports the op, or it needs none.
+  bool has_kernel(Op op) const;
   /// Returns the first candidate that supports the op, or its reference, logging every refusal on
   /// the way there.
   Kernel choose(Op op, const Logger& logger) const;

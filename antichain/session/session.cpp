@@ -94,6 +94,9 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
   if (!optimiser.layout_gain) {
     optimiser.layout_gain = [this](Op op) { return backend_->channels_last_gain(op); };
   }
+  if (!optimiser.is_missing && backend_->device() != Device{}) {
+    optimiser.is_missing = [this](Op op) { return !backend_->kernels().has_kernel(op); };
+  }
   GraphCopy copy = optimise(graph, outputs, effects, optimiser);
   count_runs(copy);
   if (options.memory_budget) {

@@ -2,6 +2,7 @@
 
 #include "antichain/backends/cuda/device_context.h"
 #include "antichain/backends/cuda/elementwise_kernels.h"
+#include "antichain/backends/cuda/index_kernels.h"
 #include "antichain/backends/cuda/matmul_kernels.h"
 #include "antichain/backends/cuda/movement_kernels.h"
 #include "antichain/backends/cuda/random_kernels.h"
@@ -17,6 +18,7 @@ class CudaBackend final : public Backend {
   explicit CudaBackend(int index) : context_(cuda::shared_context(index)) {
     cuda::register_elementwise(kernels_, context_);
     cuda::register_movement(kernels_, context_);
+    cuda::register_indexing(kernels_, context_);
     cuda::register_reductions(kernels_, context_);
     cuda::register_matmul(kernels_, context_);
     cuda::register_random(kernels_, context_);

@@ -26,6 +26,7 @@ DeviceContext::DeviceContext(int index) : index_(index) {
   std::uint64_t keep_all = std::numeric_limits<std::uint64_t>::max();
   check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep_all),
         "setting up its memory");
+  report_ = std::make_unique<IndexReport>();
   code_ = std::make_unique<CodeLoader>(10 * major + minor);
 }
 
@@ -71,6 +72,7 @@ void DeviceContext::copy(void* to, const void* from, std::size_t bytes, cudaMemc
   check(cudaMemcpyAsync(to, from, bytes, kind, stream_), "copying memory");
   if (kind != cudaMemcpyDeviceToDevice) {
     check(cudaStreamSynchronize(stream_), "running kernels");
+    report_->check();
   }
 }
 

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "antichain/backends/cuda/code_loader.h"
+#include "antichain/backends/cuda/index_report.h"
 #include "antichain/tensor/tensor_memory.h"
 
 namespace antichain::cuda {
@@ -30,6 +31,8 @@ class DeviceContext {
                                           std::size_t bytes);
   /// Copies bytes between any two memories of the host and this GPU; waits where one is the host's.
   void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) const;
+  /// Returns who is told of indices that name no element.
+  IndexReport& report() const { return *report_; }
   /// Returns the compiler of kernels for this GPU.
   CodeLoader& code() const { return *code_; }
 
@@ -37,6 +40,7 @@ class DeviceContext {
   int index_;
   int multiprocessors_ = 0;
   cudaStream_t stream_ = nullptr;
+  std::unique_ptr<IndexReport> report_;
   std::unique_ptr<CodeLoader> code_;
 };
 

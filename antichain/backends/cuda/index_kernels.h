@@ -1,0 +1,11 @@
+// Looking up and adding by indices.
+#pragma once
+
+#include "antichain/backends/cuda/device_context.h"
+#include "antichain/runtime/kernel_table.h"
+
+namespace antichain::cuda {
+
+void register_indexing(KernelTable& kernels, const Context& context);
+
+}  // namespace antichain::cuda

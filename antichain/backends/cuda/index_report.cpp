@@ -1,0 +1,42 @@
+#include "antichain/backends/cuda/index_report.h"
+
+#include <cuda_runtime_api.h>
+
+#include "antichain/backends/cuda/cuda_error.h"
+#include "antichain/base/error.h"
+
+namespace antichain::cuda {
+
+IndexReport::IndexReport() {
+  void* memory = nullptr;
+  cuda::check(cudaHostAlloc(&memory, sizeof(Note), cudaHostAllocMapped), "allocating host memory");
+  note_ = static_cast<Note*>(memory);
+  *note_ = {};
+  cuda::check(cudaHostGetDevicePointer(&device_, memory, 0), "allocating host memory");
+}
+
+IndexReport::~IndexReport() { static_cast<void>(cudaFreeHost(note_)); }
+
+std::int64_t IndexReport::source_of(const std::string& where) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto [entry, is_new] =
+      numbers_.try_emplace(where, static_cast<std::int64_t>(sources_.size()));
+  if (is_new) {
+    sources_.push_back(where);
+  }
+  return entry->second;
+}
+
+void IndexReport::check() {
+  const volatile Note& note = *note_;  // another processor writes it
+  if (note.taken == 0) {
+    return;
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::string where = sources_[static_cast<std::size_t>(note.source)];
+  const long long index = note.index, size = note.size;
+  *note_ = {};
+  fail<DataError>("{}: index {} is outside an axis of size {}", where, index, size);
+}
+
+}  // namespace antichain::cuda
