@@ -40,10 +40,12 @@ struct Steps {
   Feeds feeds;
 };
 
-std::function<TrainingStep(const OptimiserOptions&)> compiled(std::function<Steps()> make) {
-  return [make = std::move(make)](const OptimiserOptions& options) -> TrainingStep {
+std::function<TrainingStep(const OptimiserOptions&, const std::string&)> compiled(
+    std::function<Steps()> make) {
+  return [make = std::move(make)](const OptimiserOptions& options,
+                                  const std::string& device) -> TrainingStep {
     Steps steps = make();
-    auto session = std::make_unique<Session>();
+    auto session = std::make_unique<Session>(SessionOptions{.device = device});
     Graph graph = session->graph();
     const Var loss = steps.build(graph);
     Executable executable =

@@ -20,7 +20,8 @@ struct TrainingStep {
 
 struct StepCase {
   std::string name;
-  std::function<TrainingStep(const OptimiserOptions&)> make;
+  std::function<TrainingStep(const OptimiserOptions&, const std::string& device)> make_on;
+  TrainingStep make(const OptimiserOptions& options) const { return make_on(options, "cpu"); }
 };
 
 /// Returns all of them.

@@ -84,6 +84,7 @@ struct OpDef {
   /// Its reference computes nothing itself: it moves values, by KernelContext::device, and runs
   /// regions. So it works on the memory of any backend.
   bool on_any_device = false;
+  bool reads_values = false;  // so its reference waits for the device: which way to go
 
   std::function<std::vector<VarType>(InferContext&)> infer;
   /// Returns a gradient per input (none for those that VjpContext does not need).

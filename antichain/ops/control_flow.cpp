@@ -224,6 +224,7 @@ const OpDef& cond_def() {
       .attributes = {{"then_inputs", "how many captured values belong to the first body"},
                      {"engine", "who differentiates the region", {std::string()}}},
       .on_any_device = true,
+      .reads_values = true,
       .infer = infer_cond,
       .vjp = cond_vjp,
       .jvp = cond_jvp,

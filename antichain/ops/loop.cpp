@@ -227,6 +227,7 @@ const OpDef& loop_def() {
                      {"engine", "who differentiates the region", {std::string()}}},
       .shape_from_data = true,
       .on_any_device = true,
+      .reads_values = true,
       .infer = infer_loop,
       .vjp = loop_vjp,
       .jvp = loop_jvp,

@@ -21,6 +21,13 @@ struct StepTime {
   double together = 0;  // by all threads
 };
 
+/// Work that a device has been given once and can be given again, all at once.
+class Recording {
+ public:
+  virtual ~Recording() = default;
+  virtual void replay() = 0;
+};
+
 class Backend : public TensorMemory {
  public:
   virtual std::string_view name() const = 0;
@@ -35,6 +42,12 @@ class Backend : public TensorMemory {
       run(lane);
     }
   }
+
+  /// Returns whether the device can be given work as a whole.
+  virtual bool records() const { return false; }
+  /// Records the kernels that `run` starts, in this thread, without running them. Only where
+  /// records() says so.
+  virtual std::unique_ptr<Recording> record(FunctionRef<void()>) const { return nullptr; }
 
   /// Returns what it saves that an op computes with channels last, as a part of copying the values
   /// that have channels once: 1 where they would be copied otherwise, below 0 where it is slower.

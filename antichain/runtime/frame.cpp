@@ -17,6 +17,7 @@ bool lies_on(const Tensor& tensor, const Backend& backend) {
 Frame::Frame(const Program& program, RunState& state, Role role)
     : program_(program), state_(state), role_(role) {
   FrameBinder(*this).bind();
+  is_recordable_ = role == Role::whole && state.backend->records() && can_be_recorded();
 }
 
 Frame::~Frame() = default;
@@ -57,7 +58,11 @@ void Frame::run(std::span<const Tensor* const> arguments, std::span<Tensor* cons
   } const at_the_end{*this};
   take_arguments(arguments);
   take_targets(results);
-  run_steps();
+  if (is_recordable_ && state_.observers.empty()) {
+    run_recorded();
+  } else {
+    run_steps();
+  }
   give_results(results);
 }
 
@@ -93,8 +98,15 @@ void Frame::take_arguments(std::span<const Tensor* const> arguments) {
     } else if (lies_on(argument, *state_.backend)) {
       value.rebase(argument.buffer(), argument.offset());
     } else {
-      const Tensor packed = placed(argument, false, *state_.backend);
-      value.rebase(packed.buffer(), packed.offset());
+      own_arguments_.resize(params.size());
+      Tensor& own = own_arguments_[i];
+      if (!own.defined()) {
+        own = state_.backend->allocate(value.dtype(), value.shape());
+      }
+      state_.backend->copy(own, argument.device() == Device{}
+                                    ? argument.contiguous()
+                                    : placed(argument, false, *state_.backend));
+      value.rebase(own.buffer(), own.offset());
     }
   }
 }
@@ -191,7 +203,8 @@ void Frame::give_results(std::span<Tensor* const> results) {
     if (result->defined()) {
       backend.copy(*result, value);
     } else if (const Home home = places_[program_.results()[i]].home;
-               home == Home::planned || home == Home::fixed || value.buffer() == memory_) {
+               home == Home::planned || home == Home::fixed ||
+               (home == Home::given && role_ == Role::whole) || value.buffer() == memory_) {
       *result = backend.clone(value);
     } else {
       *result = value;

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "antichain/runtime/backend.h"
 #include "antichain/runtime/memory_plan.h"
 #include "antichain/runtime/memory_report.h"
 #include "antichain/runtime/program.h"
@@ -94,6 +95,9 @@ class Frame {
   void run_late(BoundStep& step);
   void run_region(BoundStep& step, int region, std::span<const Tensor* const> arguments,
                   std::span<Tensor* const> results);
+  void run_recorded();
+  std::vector<const void*> find_places() const;
+  bool can_be_recorded() const;
   void give_results(std::span<Tensor* const> results);
   void let_go();
 
@@ -110,6 +114,13 @@ class Frame {
   MemoryPlan plan_;                      // of the lifetimes
   std::vector<std::size_t> planned_at_;  // by slot: index into lifetimes_
   std::shared_ptr<Buffer> memory_;
+  std::vector<Tensor> own_arguments_;  // memory for arguments that lie elsewhere
+
+  // A device is given all steps as one piece of work, from the third run on: see run_recorded().
+  bool is_recordable_ = false, has_run_ = false;
+  std::unique_ptr<Recording> recording_;
+  std::vector<const void*> recorded_at_;  // places of the values that are not the frame's
+  int recordings_ = 0;
 };
 
 }  // namespace antichain

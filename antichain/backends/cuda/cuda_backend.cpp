@@ -2,6 +2,7 @@
 
 #include "antichain/backends/cuda/device_context.h"
 #include "antichain/backends/cuda/elementwise_kernels.h"
+#include "antichain/backends/cuda/graph_recording.h"
 #include "antichain/backends/cuda/index_kernels.h"
 #include "antichain/backends/cuda/matmul_kernels.h"
 #include "antichain/backends/cuda/movement_kernels.h"
@@ -49,6 +50,10 @@ class CudaBackend final : public Backend {
     const std::shared_ptr<Buffer> all = allocate_host(memory.bytes());
     context_->copy(all->data(), memory.data(), memory.bytes(), cudaMemcpyDeviceToHost);
     return Tensor(tensor.dtype(), tensor.shape(), tensor.strides(), tensor.offset(), all);
+  }
+  bool records() const override { return true; }
+  std::unique_ptr<Recording> record(FunctionRef<void()> run) const override {
+    return cuda::record_graph(context_, run);
   }
   void copy(const Tensor& to, const Tensor& from) const override {
     if (to.device() == Device{} && from.device() == Device{}) {
