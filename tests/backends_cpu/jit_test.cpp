@@ -10,8 +10,8 @@
 
 #include "antichain/backends/cpu/elementwise.h"
 #include "antichain/backends/cpu/fused_steps.h"
-#include "antichain/base/code_cache.h"
 #include "antichain/backends/cpu/jit/jit_compiler.h"
+#include "antichain/base/code_cache.h"
 #include "antichain/ops/catalogue.h"
 #include "antichain/ops/creation.h"
 #include "antichain/ops/elementwise.h"
