@@ -1,5 +1,8 @@
 #include "antichain/backends/cuda/cuda_backend.h"
 
+#ifdef ANTICHAIN_HAS_CUDNN
+#include "antichain/backends/cuda/convolution_kernels.h"
+#endif
 #include "antichain/backends/cuda/device_context.h"
 #include "antichain/backends/cuda/elementwise_kernels.h"
 #include "antichain/backends/cuda/graph_recording.h"
@@ -22,6 +25,9 @@ class CudaBackend final : public Backend {
     cuda::register_indexing(kernels_, context_);
     cuda::register_reductions(kernels_, context_);
     cuda::register_matmul(kernels_, context_);
+#ifdef ANTICHAIN_HAS_CUDNN
+    cuda::register_convolution(kernels_, context_);
+#endif
     cuda::register_random(kernels_, context_);
     cuda::register_optimiser_steps(kernels_, context_);
   }

@@ -1,0 +1,112 @@
+#include "antichain/backends/cuda/convolution_kernels.h"
+
+#include <algorithm>
+
+#include "antichain/backends/cuda/cuda_error.h"
+#include "antichain/backends/cuda/cudnn_convolution.h"
+#include "antichain/ops/convolution.h"
+#include "antichain/ops/reference/sliding_windows.h"
+
+namespace antichain::cuda {
+
+namespace {
+
+using Sizes = std::vector<std::int64_t>;
+
+constexpr std::size_t kFewestSpatialAxes = 2;  // of the library; fewer get axes of size 1 in front
+
+// Sizes and strides in the order [n, c, spatial...], with at least two spatial axes.
+ConvTensor describe(const Tensor& tensor, bool channels_last) {
+  ConvTensor result{tensor.shape(), contiguous_strides(tensor.shape())};
+  if (channels_last) {
+    for (Sizes* entries : {&result.sizes, &result.strides}) {
+      std::rotate(entries->begin() + 1, entries->end() - 1, entries->end());
+    }
+  }
+  while (result.sizes.size() < 2 + kFewestSpatialAxes) {
+    result.sizes.insert(result.sizes.begin() + 2, 1);
+    result.strides.insert(result.strides.begin() + 2, result.strides[1]);
+  }
+  return result;
+}
+
+Sizes with_axes_in_front(Sizes entries, std::int64_t value) {
+  entries.insert(entries.begin(), kFewestSpatialAxes - std::min(entries.size(), kFewestSpatialAxes),
+                 value);
+  return entries;
+}
+
+const Tensor& tensor(const KernelContext& context, int input) {
+  return input < 0 ? context.out() : context.in(input);
+}
+
+// The places of x, weight and output among an op's inputs; the result is none.
+struct Operands {
+  int x, weight, output;
+};
+Operands operands_of(ConvResult result) {
+  switch (result) {
+    case ConvResult::output: return {0, 1, -1};
+    case ConvResult::x: return {-1, 1, 0};
+    case ConvResult::weight: break;
+  }
+  return {1, -1, 0};
+}
+
+KernelFunction plan(const KernelContext& context, const std::shared_ptr<CudnnLibrary>& library,
+                    ConvResult result) {
+  const Operands operands = operands_of(result);
+  const bool last = context.attr<bool>("channels_last");
+  const auto [stride, padding, dilation] = WindowSteps::of(*context.attrs);
+  const Tensor& out = context.out();
+  const bool is_empty = tensor(context, operands.x).numel() == 0 ||
+                        tensor(context, operands.weight).numel() == 0 ||
+                        tensor(context, operands.output).numel() == 0;
+  if (out.numel() == 0) {
+    return [](KernelContext&) {};
+  }
+  if (is_empty) {
+    return [library](KernelContext& run) {
+      check(cudaMemsetAsync(run.out().raw(), 0, run.out().bytes(), library->context()->stream()),
+            "convolving");
+    };
+  }
+  const auto convolution = std::make_shared<const CudnnConvolution>(
+      library, ConvProblem{.result = result,
+                           .dtype = out.dtype(),
+                           .x = describe(tensor(context, operands.x), last),
+                           .weight = describe(tensor(context, operands.weight), false),
+                           .output = describe(tensor(context, operands.output), last),
+                           .stride = with_axes_in_front(stride, 1),
+                           .padding = with_axes_in_front(padding, 0),
+                           .dilation = with_axes_in_front(dilation, 1)});
+  return [convolution, operands](KernelContext& run) {
+    convolution->run(tensor(run, operands.x).raw(), tensor(run, operands.weight).raw(),
+                     tensor(run, operands.output).raw());
+  };
+}
+
+Support supports(Op op) {
+  constexpr int kMostAxes = 2 + 3;
+  return op.input(0).rank() <= kMostAxes ? Support{}
+                                         : Support::no("cuDNN convolves over 3 axes at most");
+}
+
+}  // namespace
+
+void register_convolution(KernelTable& kernels, const Context& context) {
+  const auto library = std::make_shared<CudnnLibrary>(context);
+  const auto add = [&](const OpDef& def, ConvResult result) {
+    kernels.add(def, {.name = "cudnn convolution",
+                      .supports = supports,
+                      .plan = [library, result](const KernelContext& seen) {
+                        return plan(seen, library, result);
+                      }});
+  };
+  add(conv_def(), ConvResult::output);
+  add(conv_input_gradient_def(), ConvResult::x);
+  add(conv_transpose_def(), ConvResult::x);
+  add(conv_weight_gradient_def(), ConvResult::weight);
+}
+
+}  // namespace antichain::cuda

@@ -1,0 +1,58 @@
+// CudnnConvolution: a convolution or one of its gradients at certain sizes, planned by cuDNN.
+#pragma once
+
+#include <cudnn.h>
+
+#include <memory>
+
+#include "antichain/backends/cuda/cudnn_descriptor.h"
+#include "antichain/backends/cuda/device_context.h"
+
+namespace antichain::cuda {
+
+/// The library on one GPU.
+class CudnnLibrary {
+ public:
+  explicit CudnnLibrary(Context context);
+  ~CudnnLibrary();
+  CudnnLibrary(const CudnnLibrary&) = delete;
+  CudnnLibrary& operator=(const CudnnLibrary&) = delete;
+
+  cudnnHandle_t handle() const { return handle_; }
+  const Context& context() const { return context_; }
+
+ private:
+  Context context_;
+  cudnnHandle_t handle_ = nullptr;
+};
+
+/// Says which of the three is computed from the other two.
+enum class ConvResult { output, x, weight };
+
+/// Sizes [n, c, spatial...] and where elements lie, whatever the order of the axes in memory.
+struct ConvTensor {
+  std::vector<std::int64_t> sizes, strides;
+};
+
+struct ConvProblem {
+  ConvResult result;
+  DType dtype;
+  ConvTensor x, weight, output;
+  std::vector<std::int64_t> stride, padding, dilation;
+};
+
+class CudnnConvolution {
+ public:
+  /// Throws DeviceError when the library has no deterministic way to compute it.
+  CudnnConvolution(std::shared_ptr<const CudnnLibrary> library, const ConvProblem& problem);
+
+  /// Enqueues it.
+  void run(const void* x, const void* weight, const void* output) const;
+
+ private:
+  std::shared_ptr<const CudnnLibrary> library_;
+  std::unique_ptr<CudnnDescriptor> plan_;
+  std::shared_ptr<Buffer> workspace_;
+};
+
+}  // namespace antichain::cuda
