@@ -56,6 +56,7 @@ ANTICHAIN_HOST_DEVICE inline double log(double x) {
 ANTICHAIN_HOST_DEVICE inline double wave(double turns, bool cosine) {
   constexpr double kHalfPi = 1.5707963267948966;
   constexpr WaveInverses kCosine(0), kSine(1);
+  // NOLINTNEXTLINE(bugprone-incorrect-roundings): turns are not negative
   const auto quarter = static_cast<int>(turns * 4 + 0.5);
   const double x = (turns * 4 - quarter) * kHalfPi, z = x * x;  // within an eighth of a turn
   // Taylor: the sine's terms are x^(2k+1) / (2k+1)!, the cosine's x^2k / (2k)!.

@@ -27,5 +27,7 @@ class DynamicLibrary {
 }  // namespace antichain::cuda
 
 /// Declares a member of the name and type of a C function, which `library` has.
+// NOLINTBEGIN(bugprone-macro-parentheses): it is a name
 #define ANTICHAIN_LIBRARY_FUNCTION(name) \
   decltype(&::name) name = library.function<decltype(&::name)>(#name)
+// NOLINTEND(bugprone-macro-parentheses)

@@ -128,7 +128,7 @@ class RowWriter {
     for (auto id = body_.ops.rbegin(); id != body_.ops.rend(); ++id) {
       const Op op = graph_.op(*id);
       if (needed.contains(op.output().id()) && !is_number(op) && !is_of_row(op)) {
-        text = statement(op) + text;
+        text.insert(0, statement(op));
         for (Var input : op.inputs()) {
           needed.insert(input.id());
         }
