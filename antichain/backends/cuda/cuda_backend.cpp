@@ -9,6 +9,7 @@
 #include "antichain/backends/cuda/index_kernels.h"
 #include "antichain/backends/cuda/matmul_kernels.h"
 #include "antichain/backends/cuda/movement_kernels.h"
+#include "antichain/backends/cuda/pooling_kernels.h"
 #include "antichain/backends/cuda/random_kernels.h"
 #include "antichain/backends/cuda/reduce_kernels.h"
 #include "antichain/backends/cuda/update_kernels.h"
@@ -24,6 +25,7 @@ class CudaBackend final : public Backend {
     cuda::register_movement(kernels_, context_);
     cuda::register_indexing(kernels_, context_);
     cuda::register_reductions(kernels_, context_);
+    cuda::register_pooling(kernels_, context_);
     cuda::register_matmul(kernels_, context_);
 #ifdef ANTICHAIN_HAS_CUDNN
     cuda::register_convolution(kernels_, context_);

@@ -1,0 +1,11 @@
+// The largest element of windows.
+#pragma once
+
+#include "antichain/backends/cuda/device_context.h"
+#include "antichain/runtime/kernel_table.h"
+
+namespace antichain::cuda {
+
+void register_pooling(KernelTable& kernels, const Context& context);
+
+}  // namespace antichain::cuda
