@@ -1,5 +1,7 @@
 #include "antichain/backends/cuda/cuda_backend.h"
 
+#include <algorithm>
+
 #ifdef ANTICHAIN_HAS_CUDNN
 #include "antichain/backends/cuda/convolution_kernels.h"
 #endif
@@ -13,6 +15,7 @@
 #include "antichain/backends/cuda/random_kernels.h"
 #include "antichain/backends/cuda/reduce_kernels.h"
 #include "antichain/backends/cuda/update_kernels.h"
+#include "antichain/ops/convolution.h"
 
 namespace antichain {
 
@@ -58,6 +61,13 @@ class CudaBackend final : public Backend {
     const std::shared_ptr<Buffer> all = allocate_host(memory.bytes());
     context_->copy(all->data(), memory.data(), memory.bytes(), cudaMemcpyDeviceToHost);
     return Tensor(tensor.dtype(), tensor.shape(), tensor.strides(), tensor.offset(), all);
+  }
+  // Tensor cores read 16-bit values with channels last; cuDNN copies others there and back.
+  double channels_last_gain(Op op) const override {
+    const std::vector<const OpDef*> convolutions = convolution_family();
+    const DType dtype = op.output().dtype();
+    const bool is_conv = std::ranges::find(convolutions, &op.def()) != convolutions.end();
+    return is_conv && (dtype == bf16 || dtype == f16) ? 1 : 0;
   }
   bool records() const override { return true; }
   std::unique_ptr<Recording> record(FunctionRef<void()> run) const override {
