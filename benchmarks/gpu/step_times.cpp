@@ -1,5 +1,5 @@
-// How long training steps take on a GPU: bench_gpu_steps [part of a case's name]. A line of JSON
-// per case. Inputs lie on the GPU; a step ends when its loss is on the host.
+// How long training steps take on a GPU: bench_gpu_steps [part of a case's name [level]]. A line of
+// JSON per case. Inputs lie on the GPU; a step ends when its loss is on the host.
 #include <algorithm>
 #include <chrono>
 #include <iostream>
@@ -18,9 +18,9 @@ double milliseconds(const bench::TrainingStep& step, const Feeds& feeds, Results
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-void measure(const bench::StepCase& step_case) {
+void measure(const bench::StepCase& step_case, int level) {
   constexpr double kMilliseconds = 2000;  // to measure for
-  const bench::TrainingStep step = step_case.make_on({}, "cuda");
+  const bench::TrainingStep step = step_case.make_on({.level = level}, "cuda");
   Feeds feeds;
   for (const auto& [name, value] : step.feeds) {
     feeds[name] = step.session->backend().to_device(value);
@@ -45,10 +45,11 @@ void measure(const bench::StepCase& step_case) {
 
 int main(int argc, char** argv) {
   const std::string wanted = argc > 1 ? argv[1] : "";
+  const int level = argc > 2 ? std::stoi(argv[2]) : OptimiserOptions().level;
   for (const bench::StepCase& step_case : bench::training_steps()) {
     if (step_case.name.find(wanted) != std::string::npos) {
       try {
-        measure(step_case);
+        measure(step_case, level);
       } catch (const Error& error) {
         std::cerr << step_case.name << ": " << error.what() << std::endl;
       }
