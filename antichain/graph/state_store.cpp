@@ -1,5 +1,8 @@
 #include "antichain/graph/state_store.h"
 
+#include <atomic>
+#include <mutex>
+
 namespace antichain {
 
 Tensor StateStore::get(std::string_view name) const {
@@ -23,13 +26,20 @@ const Tensor& StateStore::get(std::string_view name, const TensorMemory& memory)
   return brought_to(name, memory).value;
 }
 
+// Several threads may read a state at once, and the first of them moves it.
 StateStore::State& StateStore::brought_to(std::string_view name, const TensorMemory& memory) {
   State& state = find(states_, name);
-  if (state.memory->device() != memory.device()) {
-    state.value = memory.to_device(state.memory->to_host(state.value));
-    state.spare = Tensor();
+  const std::atomic_ref<const TensorMemory*> lies_in(state.memory);
+  const auto is_here = [&] { return lies_in.load()->device() == memory.device(); };
+  if (!is_here()) {
+    static std::mutex moves;  // rare, so one for all
+    const std::lock_guard<std::mutex> lock(moves);
+    if (!is_here()) {
+      state.value = memory.to_device(lies_in.load()->to_host(state.value));
+      state.spare = Tensor();
+      lies_in.store(&memory);
+    }
   }
-  state.memory = &memory;
   return state;
 }
 
