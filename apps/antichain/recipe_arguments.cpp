@@ -32,8 +32,9 @@ void add_optimiser_options(CLI::App& command, OptimiserOptions& options) {
                   "Leave out a pass of the optimiser, see `antichain passes`; may be repeated")
       ->type_name("NAME")
       ->allow_extra_args(false);
-  command.add_flag("--fast-math", options.fast_math,
-                   "Let floats be added and multiplied in a cheaper order");
+  command.add_flag(
+      "--fast-math", options.fast_math,
+      "Let floats be added and multiplied in a cheaper order, and a * b + c be rounded once");
 }
 
 Json json_value(const RecipeSettings& settings, const RecipeOption& option) {

@@ -61,14 +61,11 @@ class CpuBackend final : public Backend {
   std::string_view name() const override { return "cpu"; }
   Device device() const override { return {}; }
   Tensor allocate(DType dtype, const Shape& shape) const override {
-    return Tensor::empty(dtype, shape);
+    return host_memory().allocate(dtype, shape);
   }
-  Tensor to_device(const Tensor& tensor) const override { return to_host(tensor); }
-  Tensor to_host(const Tensor& tensor) const override {
-    tensor.require_host();
-    return tensor;
-  }
-  void copy(const Tensor& to, const Tensor& from) const override { to.copy_from(from); }
+  Tensor to_device(const Tensor& tensor) const override { return host_memory().to_host(tensor); }
+  Tensor to_host(const Tensor& tensor) const override { return host_memory().to_host(tensor); }
+  void copy(const Tensor& to, const Tensor& from) const override { host_memory().copy(to, from); }
   int lanes() const override { return cpu::num_threads(); }
   StepTime step_time(Op op, const DimEnv& sizes) const override {
     return cpu::step_time(op, sizes, lanes());

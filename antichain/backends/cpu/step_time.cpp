@@ -8,7 +8,7 @@ namespace antichain::cpu {
 namespace {
 
 // Round numbers for one core of a server CPU: f32 products, and traffic to the second-level cache
-// and to memory. Only ratios between steps matter, so being off by a half changes little.
+// and to memory. Only ratios between steps matter.
 constexpr double kFlopsPerSecond = 80e9, kCachedBytesPerSecond = 40e9, kBytesPerSecond = 10e9;
 constexpr double kCacheBytes = 1 << 20;
 constexpr double kSecondsPerCall = 3e-7, kSecondsPerFork = 3e-6;

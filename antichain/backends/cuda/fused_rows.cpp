@@ -259,12 +259,7 @@ KernelFunction plan_rows(const KernelContext& context, const Context& device) {
       std::make_shared<Launch>(device, RowWriter(context, loop).text(), "fused_rows",
                                std::min(rows, kMostBlocks), dim3(threads), std::move(slots));
   return [launch, first_in, first_out](KernelContext& run) {
-    for (std::size_t i = 0; i < run.inputs.size(); ++i) {
-      launch->set(first_in + i, run.inputs[i]->raw());
-    }
-    for (std::size_t i = 0; i < run.outputs.size(); ++i) {
-      launch->set(first_out + i, run.outputs[i]->raw());
-    }
+    launch->set_operands(first_in, first_out, run);
     launch->run();
   };
 }

@@ -35,6 +35,16 @@ Launch::Launch(const Context& context, const std::string& text, const std::strin
   }
 }
 
+void Launch::set_operands(std::size_t first_in, std::size_t first_out,
+                          const KernelContext& context) {
+  for (std::size_t i = 0; i < context.inputs.size(); ++i) {
+    set(first_in + i, context.inputs[i]->raw());
+  }
+  for (std::size_t i = 0; i < context.outputs.size(); ++i) {
+    set(first_out + i, context.outputs[i]->raw());
+  }
+}
+
 void Launch::run() {
   if (blocks_ == 0) {
     return;

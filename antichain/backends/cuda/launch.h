@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "antichain/backends/cuda/device_context.h"
+#include "antichain/graph/kernel_context.h"
 
 namespace antichain::cuda {
 
@@ -25,6 +26,8 @@ class Launch {
   void set(std::size_t slot, const void* address) {
     slots_[slot] = static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(address));
   }
+  /// Sets the addresses of an op's inputs and outputs, which have slots side by side.
+  void set_operands(std::size_t first_in, std::size_t first_out, const KernelContext& context);
   /// Enqueues it; nothing where there is nothing to do.
   void run();
 
