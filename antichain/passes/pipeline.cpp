@@ -16,6 +16,7 @@
 #include "antichain/passes/fuse_products.h"
 #include "antichain/passes/reassociate.h"
 #include "antichain/passes/simplify.h"
+#include "antichain/passes/split_chains.h"
 
 namespace antichain {
 
@@ -51,6 +52,8 @@ constexpr Pass kPasses[] = {
     {"delay-broadcasts", "compute before values are repeated", 1, plain<delay_broadcasts>},
     {"reassociate", "add and multiply in a cheaper order (floats: with fast-math)", 1,
      reassociate_as_allowed},
+    {"split-chains", "compute for all steps at once what no later step of a chain needs", 2,
+     plain<split_chains>, [](const Options& options) { return options.split_chains; }},
     {"choose-layouts", "keep channels last around convolutions where that is faster", 3,
      choose_layouts_by_gain},
     {"fuse-elementwise", "compute element-wise ops and reductions of rows together", 2,

@@ -31,7 +31,8 @@ struct Kernel {
   bool in_place = false;
   /// Says for `in_place` which input an output may take the memory of; empty: any.
   std::function<bool(Op op, int out, int in)> may_overwrite = nullptr;
-  bool runs_regions = false;  // by KernelContext::run_region; others look into them by themselves
+  bool skips_unwanted = false;  // outputs that nobody reads may have no memory
+  bool runs_regions = false;    // by KernelContext::run_region; others look into them by themselves
 };
 
 class KernelTable {

@@ -90,7 +90,8 @@ OpRunner::~OpRunner() = default;
 std::span<const Program> OpRunner::regions() const { return regions_; }
 
 bool OpRunner::makes(std::size_t output, bool wanted) const {
-  return wanted || regions_.empty() || std::ranges::any_of(works_on_, [&](const WorkedOn& pair) {
+  return wanted || (regions_.empty() && !kernel_.skips_unwanted) ||
+         std::ranges::any_of(works_on_, [&](const WorkedOn& pair) {
            return pair.output == static_cast<int>(output);
          });
 }

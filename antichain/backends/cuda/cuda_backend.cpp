@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "antichain/backends/cuda/chain_kernels.h"
 #ifdef ANTICHAIN_HAS_CUDNN
 #include "antichain/backends/cuda/convolution_kernels.h"
 #endif
@@ -33,6 +34,7 @@ class CudaBackend final : public Backend {
 #ifdef ANTICHAIN_HAS_CUDNN
     cuda::register_convolution(kernels_, context_);
 #endif
+    cuda::register_chains(kernels_, context_);
     cuda::register_random(kernels_, context_);
     cuda::register_optimiser_steps(kernels_, context_);
   }

@@ -24,14 +24,22 @@ Launch::Launch(const Context& context, const std::string& text, const std::strin
              std::move(slots)) {}
 
 Launch::Launch(const Context& context, const std::string& text, const std::string& name,
-               std::int64_t blocks, dim3 block, std::vector<std::int64_t> slots)
+               std::int64_t blocks, dim3 block, std::vector<std::int64_t> slots,
+               std::size_t shared_bytes)
     : context_(context),
       blocks_(static_cast<unsigned>(blocks)),
       block_(block),
+      shared_bytes_(shared_bytes),
       slots_(std::move(slots)) {
   if (blocks_ > 0) {
     context_->use();
     kernel_ = context_->code().load(text, name);
+    if (shared_bytes_ > 0) {
+      check(cudaKernelSetAttributeForDevice(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            static_cast<int>(shared_bytes_),
+                                            context_->device().index),
+            "loading a kernel");
+    }
   }
 }
 
@@ -52,7 +60,7 @@ void Launch::run() {
   context_->use();
   void* arguments[] = {slots_.data()};
   check(cudaLaunchKernel(reinterpret_cast<const void*>(kernel_), dim3(blocks_), block_, arguments,
-                         0, context_->stream()),
+                         shared_bytes_, context_->stream()),
         "starting a kernel");
 }
 

@@ -18,9 +18,10 @@ class Launch {
   /// there are more than the GPU has room for.
   Launch(const Context& context, const std::string& text, const std::string& name,
          std::int64_t threads, std::vector<std::int64_t> slots);
-  /// Blocks of a shape of their own.
+  /// Blocks of a shape of their own, which share so much memory beside what the text declares.
   Launch(const Context& context, const std::string& text, const std::string& name,
-         std::int64_t blocks, dim3 block, std::vector<std::int64_t> slots);
+         std::int64_t blocks, dim3 block, std::vector<std::int64_t> slots,
+         std::size_t shared_bytes = 0);
 
   void set(std::size_t slot, std::int64_t value) { slots_[slot] = value; }
   void set(std::size_t slot, const void* address) {
@@ -36,6 +37,7 @@ class Launch {
   cudaKernel_t kernel_ = nullptr;
   unsigned blocks_ = 0;
   dim3 block_;
+  std::size_t shared_bytes_;
   std::vector<std::int64_t> slots_;
 };
 

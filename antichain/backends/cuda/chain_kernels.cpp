@@ -1,0 +1,74 @@
+#include "antichain/backends/cuda/chain_kernels.h"
+
+#include <memory>
+
+#include "antichain/backends/cuda/chain_code.h"
+#include "antichain/backends/cuda/launch.h"
+
+namespace antichain::cuda {
+
+namespace {
+
+constexpr std::size_t kMostShared = 227 << 10;  // that a block can have, since sm_90
+constexpr int kThreads = 256;
+constexpr int kMostRows = 4;  // that share what a thread reads of a matrix
+
+Support supports(Op op) {
+  const ChainBody body(op);
+  if (!body.support.yes) {
+    return body.support;
+  }
+  return chain_kernel(op, body, {1, kThreads}).shared_bytes <= kMostShared
+             ? Support{}
+             : Support::no("its values do not fit into the memory that threads share");
+}
+
+// As few rows as give all multiprocessors work.
+ChainKernel kernel_for(Op op, std::int64_t rows, int multiprocessors, ChainShape& shape) {
+  const ChainBody body(op);
+  while (shape.rows_per_block < kMostRows && rows > shape.rows_per_block * multiprocessors) {
+    shape.rows_per_block *= 2;
+  }
+  ChainKernel kernel = chain_kernel(op, body, shape);
+  while (kernel.shared_bytes > kMostShared) {
+    shape.rows_per_block /= 2;
+    kernel = chain_kernel(op, body, shape);
+  }
+  return kernel;
+}
+
+KernelFunction plan(const KernelContext& context, const Context& device) {
+  const std::int64_t rows = context.in(0).shape()[0];
+  ChainShape shape{1, kThreads};
+  const ChainKernel kernel = kernel_for(context.op, rows, device->num_multiprocessors(), shape);
+  constexpr std::size_t kFirstIn = 2;
+  const std::size_t first_out = kFirstIn + context.inputs.size();
+  std::vector<std::int64_t> slots(first_out + context.outputs.size());
+  slots[0] = context.size("length");
+  slots[1] = rows;
+  const auto launch = std::make_shared<Launch>(
+      device, kernel.text, "chain", (rows + shape.rows_per_block - 1) / shape.rows_per_block,
+      dim3(static_cast<unsigned>(shape.threads)), std::move(slots), kernel.shared_bytes);
+  return [launch, first_out](KernelContext& run) {
+    for (std::size_t i = 0; i < run.inputs.size(); ++i) {
+      launch->set(kFirstIn + i, run.inputs[i]->raw());
+    }
+    for (std::size_t i = 0; i < run.outputs.size(); ++i) {
+      const bool is_wanted = run.wanted[i] != 0 && run.outputs[i]->defined();
+      launch->set(first_out + i, is_wanted ? run.outputs[i]->raw() : nullptr);
+    }
+    launch->run();
+  };
+}
+
+}  // namespace
+
+void register_chains(KernelTable& kernels, const Context& context) {
+  kernels.add(chain_def(),
+              {.name = "generated chain",
+               .supports = supports,
+               .plan = [context](const KernelContext& seen) { return plan(seen, context); },
+               .skips_unwanted = true});
+}
+
+}  // namespace antichain::cuda

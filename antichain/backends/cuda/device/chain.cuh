@@ -1,0 +1,99 @@
+// What kernels of whole chains are written with. A block of threads keeps a few rows of every value
+// in shared memory: the elements of a column beside each other, so that a thread reads those of all
+// rows at once.
+#pragma once
+
+#include "antichain/backends/cuda/device/element.cuh"
+
+namespace antichain::device {
+
+template <class T, int kRows>
+struct alignas(sizeof(T) * kRows < 16 ? sizeof(T) * kRows : 16) Column {
+  T rows[kRows];
+};
+
+inline float multiply_add(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+inline double multiply_add(double a, double b, double c) { return __fma_rn(a, b, c); }
+
+// Copies one element to shared memory, without waiting where the hardware can.
+template <class T>
+void copy_later(T* to, const T* from) {
+  if constexpr (sizeof(T) == 4 || sizeof(T) == 8) {
+    const unsigned place = unsigned(__cvta_generic_to_shared(to));
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(place), "l"(from),
+                 "n"(sizeof(T)));
+  } else {
+    *to = *from;
+  }
+}
+inline void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
+// Rows [first, first + kRows) of a value of `rows` rows; 0 behind the last.
+template <int kRows, int kColumns, class T>
+void read_rows(T* to, const T* from, long long first, long long rows) {
+  for (int i = threadIdx.x; i < kRows * kColumns; i += blockDim.x) {
+    const int row = i / kColumns, column = i % kColumns;  // threads beside each other read so
+    if (first + row < rows) {
+      copy_later(to + column * kRows + row, from + (first + row) * kColumns + column);
+    } else {
+      to[column * kRows + row] = T{};
+    }
+  }
+}
+template <int kHeight, int kColumns, int kPitch, class T>
+void read_matrix(T* to, const T* from) {
+  for (int i = threadIdx.x; i < kHeight * kColumns; i += blockDim.x) {
+    copy_later(to + i / kColumns * kPitch + i % kColumns, from + i);
+  }
+}
+// Threads write the elements that element-wise code of the same number of columns gave them.
+template <int kRows, int kColumns, class T>
+void write_rows(T* to, const T* from, long long first, long long rows) {
+  for (int i = threadIdx.x; i < kRows * kColumns; i += blockDim.x) {
+    const int row = i % kRows;
+    if (first + row < rows) {
+      to[(first + row) * kColumns + i / kRows] = from[i];
+    }
+  }
+}
+
+// left[kRows, kInner] · matrix[kInner, kColumns], which may lie transposed; every kSplits-th part
+// of the sums on its own.
+template <int kRows, int kInner, int kColumns, int kSplits, int kPitch, bool kTransposed, class T>
+void multiply(Compute<T>* sums, const T* left, const T* matrix) {
+  constexpr int kPart = (kInner + kSplits - 1) / kSplits;
+  for (int task = threadIdx.x; task < kColumns * kSplits; task += blockDim.x) {
+    const int column = task % kColumns, first = task / kColumns * kPart;
+    Compute<T> sum[kRows] = {};
+#pragma unroll 16
+    for (int n = 0; n < kPart; ++n) {
+      const int k = first + n;
+      if (kInner % kSplits == 0 || k < kInner) {
+        const Compute<T> factor =
+            load<T>(matrix[kTransposed ? column * kPitch + k : k * kPitch + column]);
+        const auto rows = ((const Column<T, kRows>*)left)[k];
+#pragma unroll
+        for (int row = 0; row < kRows; ++row) {
+          sum[row] = multiply_add(load<T>(rows.rows[row]), factor, sum[row]);
+        }
+      }
+    }
+#pragma unroll
+    for (int row = 0; row < kRows; ++row) {
+      sums[task * kRows + row] = sum[row];
+    }
+  }
+}
+template <int kRows, int kColumns, int kSplits, class T>
+void add_splits(T* out, const Compute<T>* sums) {
+  for (int i = threadIdx.x; i < kRows * kColumns; i += blockDim.x) {
+    Compute<T> sum = sums[i];
+#pragma unroll
+    for (int split = 1; split < kSplits; ++split) {
+      sum += sums[split * kRows * kColumns + i];
+    }
+    out[i] = stored<T>(sum);
+  }
+}
+
+}  // namespace antichain::device

@@ -1,0 +1,366 @@
+#include "antichain/passes/split_chains.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "antichain/graph/structural_ops.h"
+#include "antichain/graph/traversal.h"
+#include "antichain/ops/control_flow.h"
+#include "antichain/ops/definition_parts.h"
+#include "antichain/ops/elementwise.h"
+#include "antichain/ops/fused.h"
+#include "antichain/ops/matmul.h"
+#include "antichain/ops/reduce.h"
+#include "antichain/ops/shape_ops.h"
+
+namespace antichain {
+
+namespace {
+
+// A value of a body as it is behind the chain: those of all steps, or one that is the same in all.
+struct Outside {
+  Var value;
+  bool stacked;
+};
+
+// The axes that sum_to adds up; none where that depends on sizes.
+std::optional<Ints> summed_axes(Op op) {
+  const Dims &from = op.input(0).shape(), &to = op.output().shape();
+  const std::size_t added = from.size() - to.size();
+  Ints axes;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (i < added || !(from[i] == to[i - added])) {
+      if (i >= added && !(to[i - added] == Dim(1))) {
+        return std::nullopt;
+      }
+      axes.push_back(static_cast<std::int64_t>(i));
+    }
+  }
+  return axes;
+}
+
+bool is_sum(const OpDef& def) { return &def == &sum_def() || &def == &mean_def(); }
+
+// Whether an op can be computed for all steps at once.
+bool can_be_stacked(Op op) {
+  if (&op.def() == &matmul_def()) {
+    return op.input(0).rank() == 2 && op.input(1).rank() == 2;
+  }
+  return is_sum(op.def()) || is_elementwise(op.def()) ||
+         (&op.def() == &sum_to_def() && summed_axes(op).has_value());
+}
+
+class ChainSplit {
+ public:
+  // `before_read` says of every state whether its values before each step have a reader.
+  ChainSplit(Op chain, const std::vector<bool>& before_read)
+      : chain_(chain),
+        graph_(chain.graph()),
+        layout_(chain),
+        params_(graph_.vars(graph_.region(chain.regions()[0]).params)),
+        results_(graph_.vars(graph_.region(chain.regions()[0]).results)),
+        ops_(schedule_region(graph_, chain.regions()[0])) {
+    const auto has_effect = [](Op op) {
+      return op.def().effect != Effect::none || !op.control_edges().empty();
+    };
+    if (chain.attrs().get<std::int64_t>("slots") > 0 || std::ranges::any_of(ops_, has_effect)) {
+      return;
+    }
+    for (Op op : ops_) {
+      for (Var input : op.inputs()) {
+        readers_[input.id()].push_back(op.id());
+      }
+    }
+    for (Var result : results_) {
+      ++times_returned_[result.id()];
+    }
+    if (times_returned_[params_[0].id()] > 0) {
+      return;
+    }
+    find_sums(before_read);
+    if (sums_.size() < static_cast<std::size_t>(layout_.states)) {
+      find_moved();
+    } else {
+      sums_.clear();  // nothing is carried from step to step: such a chain is left as it is
+    }
+  }
+
+  bool changes_anything() const { return !moved_.empty() || !sums_.empty(); }
+
+  Vars build() {
+    choose_ys();
+    const ChainResult rest = build_rest();
+    for (std::size_t i = 0, next = 0; i < num_states(); ++i) {
+      if (!sums_.contains(i)) {
+        outside_[params_[1 + i].id()] = {rest.before[next++], true};
+      }
+    }
+    for (std::size_t i = 0; i < ys_.size(); ++i) {
+      outside_[ys_[i].id()] = {rest.ys[i], true};
+    }
+    for (Op op : ops_) {
+      if (moved_.contains(op.id())) {
+        outside_[op.output().id()] = compute_outside(op);
+      }
+    }
+    Vars outputs(static_cast<std::size_t>(chain_.num_outputs()));
+    for (std::size_t i = 0, next = 0; i < num_states(); ++i) {
+      const auto found = sums_.find(i);
+      if (found == sums_.end()) {
+        outputs[i] = rest.last[next];
+        outputs[num_states() + i] = rest.before[next++];
+      } else {
+        outputs[i] = chain_.input(static_cast<int>(i)) + sum(all_steps(found->second), {0});
+        outputs[num_states() + i] = chain_.output(static_cast<int>(num_states() + i));  // unread
+      }
+    }
+    for (std::size_t i = num_states(); i < results_.size(); ++i) {
+      outputs[num_states() + i] = all_steps(results_[i]);
+    }
+    return outputs;
+  }
+
+ private:
+  std::size_t num_states() const { return static_cast<std::size_t>(layout_.states); }
+  bool is_moved(Var value) const {
+    return !graph_.is_region_param(value) && moved_.contains(value.producer().id());
+  }
+
+  // States that every step only adds something to.
+  void find_sums(const std::vector<bool>& before_read) {
+    for (std::size_t i = 0; i < num_states(); ++i) {
+      const Var before = params_[1 + i], after = results_[i];
+      if (before_read[i] || !is_float(after.dtype()) || !made_by(after, add_def()) ||
+          readers_[before.id()].size() != 1 || times_returned_[before.id()] > 0 ||
+          !readers_[after.id()].empty() || times_returned_[after.id()] != 1) {
+        continue;
+      }
+      const Op add = after.producer();
+      const int own = add.input(0) == before ? 0 : 1;
+      const Var added = add.input(1 - own);
+      if (add.input(own) == before && added.shape() == before.shape()) {
+        sums_.emplace(i, added);
+        additions_.insert(add.id());
+      }
+    }
+  }
+
+  // What no state after a step depends on, and only moved ops or results read.
+  void find_moved() {
+    std::unordered_set<VarId> carried;
+    for (std::size_t i = 0; i < num_states(); ++i) {
+      if (!sums_.contains(i)) {
+        carried.insert(results_[i].id());
+      }
+    }
+    std::unordered_set<OpId> candidates;
+    for (auto op = ops_.rbegin(); op != ops_.rend(); ++op) {
+      bool is_carried = false;
+      for (Var output : op->outputs()) {
+        is_carried = is_carried || carried.contains(output.id());
+      }
+      if (is_carried) {
+        for (Var input : op->inputs()) {
+          carried.insert(input.id());
+        }
+        continue;
+      }
+      const auto can_read_stacked = [&](OpId id) {
+        return candidates.contains(id) || additions_.contains(id);
+      };
+      if (!additions_.contains(op->id()) && can_be_stacked(*op) &&
+          std::ranges::all_of(readers_[op->output().id()], can_read_stacked) &&
+          std::ranges::count(op->inputs(), params_[0]) == 0) {
+        candidates.insert(op->id());
+      }
+    }
+    // Element-wise ops are worth it only behind others.
+    for (Op op : ops_) {
+      const auto is_moved_value = [this](Var input) { return is_moved(input); };
+      if (candidates.contains(op.id()) &&
+          (!is_elementwise(op.def()) || std::ranges::any_of(op.inputs(), is_moved_value))) {
+        moved_.insert(op.id());
+      }
+    }
+  }
+
+  // What the chain that is left returns beside its states, once each.
+  void choose_ys() {
+    const auto add = [this](Var value) {
+      if (!graph_.is_region_param(value) && !is_moved(value) && !made_by(value, constant_def()) &&
+          std::ranges::count(ys_, value) == 0) {
+        ys_.push_back(value);
+      }
+    };
+    for (std::size_t i = num_states(); i < results_.size(); ++i) {
+      add(results_[i]);
+    }
+    for (const auto& [state, value] : sums_) {
+      add(value);
+    }
+    for (Op op : ops_) {
+      if (moved_.contains(op.id())) {
+        std::ranges::for_each(op.inputs(), add);
+      }
+    }
+  }
+
+  ChainResult build_rest() {
+    Vars states, xs;
+    for (int i = 0; i < layout_.first_captured(); ++i) {
+      if (i >= layout_.states) {
+        xs.push_back(chain_.input(i));
+        outside_[params_[static_cast<std::size_t>(1 + i)].id()] = {chain_.input(i), true};
+      } else if (!sums_.contains(static_cast<std::size_t>(i))) {
+        states.push_back(chain_.input(i));
+      }
+    }
+    for (int i = layout_.first_captured(); i < chain_.num_inputs(); ++i) {
+      outside_[params_[static_cast<std::size_t>(1 + i)].id()] = {chain_.input(i), false};
+    }
+    const auto body = [&](Var step, const Vars& inner_states, const Vars& inner_xs) -> StepResult {
+      Cloner cloner(graph_, graph_);
+      cloner.map(params_[0], step);
+      std::size_t next = 0;
+      for (std::size_t i = 0; i < num_states(); ++i) {
+        if (!sums_.contains(i)) {
+          cloner.map(params_[1 + i], inner_states[next++]);
+        }
+      }
+      for (std::size_t i = 0; i < inner_xs.size(); ++i) {
+        cloner.map(params_[1 + num_states() + i], inner_xs[i]);
+      }
+      for (int i = layout_.first_captured(); i < chain_.num_inputs(); ++i) {
+        cloner.map(params_[static_cast<std::size_t>(1 + i)], graph_.capture(chain_.input(i)));
+      }
+      for (Op op : ops_) {
+        if (!moved_.contains(op.id()) && !additions_.contains(op.id())) {
+          cloner.copy(op);
+        }
+      }
+      StepResult result{.states = {}, .ys = cloner(ys_)};
+      for (std::size_t i = 0; i < num_states(); ++i) {
+        if (!sums_.contains(i)) {
+          result.states.push_back(cloner(results_[i]));
+        }
+      }
+      return result;
+    };
+    const Attrs& attrs = chain_.attrs();
+    return chain(states, xs, body,
+                 {.engine = attrs.get<std::string>("engine"),
+                  .reverse = attrs.get<bool>("reverse"),
+                  .length = attrs.get<Dim>("length")},
+                 chain_.location());
+  }
+
+  Outside outside(Var value) {
+    if (made_by(value, constant_def())) {
+      return {graph_.add(constant_def(), {}, value.producer().attrs()).output(), false};
+    }
+    return outside_.at(value.id());
+  }
+
+  Dims with_length(const Dims& shape) const {
+    Dims stacked = {chain_.attrs().get<Dim>("length")};
+    stacked.insert(stacked.end(), shape.begin(), shape.end());
+    return stacked;
+  }
+  Var all_steps(Var value) {
+    const Outside found = outside(value);
+    return found.stacked ? found.value : broadcast_to(found.value, with_length(value.shape()));
+  }
+
+  Outside compute_outside(Op op) {
+    Vars inputs;
+    bool stacked = false;
+    for (Var input : op.inputs()) {
+      Outside found = outside(input);
+      stacked = stacked || found.stacked;
+      const int missing = op.output().rank() - input.rank();
+      if (is_elementwise(op.def()) && found.stacked && missing > 0) {
+        Dims shape(static_cast<std::size_t>(missing), Dim(1));  // between the steps and the rest
+        shape.insert(shape.end(), input.shape().begin(), input.shape().end());
+        found.value = reshape(found.value, with_length(shape));
+      }
+      inputs.push_back(found.value);
+    }
+    const bool sums = is_sum(op.def()), sums_to = &op.def() == &sum_to_def();
+    if (!stacked || (!sums && !sums_to)) {
+      return {graph_.add(op.def(), inputs, op.attrs(), {}, op.location()).output(), stacked};
+    }
+    Ints axes = sums_to ? *summed_axes(op) : op.attrs().get<Ints>("axes");
+    for (int axis = 0; sums && op.attrs().get<Ints>("axes").empty() && axis < op.input(0).rank();
+         ++axis) {
+      axes.push_back(axis);
+    }
+    for (std::int64_t& axis : axes) {
+      axis += axis < 0 ? 0 : 1;
+    }
+    if (axes.empty()) {
+      return {inputs[0], true};
+    }
+    const Var total = &op.def() == &mean_def() ? mean(inputs[0], axes) : sum(inputs[0], axes);
+    return {reshape(total, with_length(op.output().shape())), true};
+  }
+
+  Op chain_;
+  Graph& graph_;
+  ChainLayout layout_;
+  Vars params_, results_;
+  std::vector<Op> ops_;
+  std::unordered_map<VarId, std::vector<OpId>> readers_;
+  std::unordered_map<VarId, int> times_returned_;
+  std::map<std::size_t, Var> sums_;  // what is added, by state
+  std::unordered_set<OpId> additions_, moved_;
+  Vars ys_;
+  std::unordered_map<VarId, Outside> outside_;
+};
+
+std::unordered_set<VarId> read_values(std::span<const Op> ops, std::span<const Var> results) {
+  std::unordered_set<VarId> read;
+  for (Op op : ops) {
+    for (Var input : op.inputs()) {
+      read.insert(input.id());
+    }
+  }
+  for (Var result : results) {
+    read.insert(result.id());
+  }
+  return read;
+}
+
+void copy_ops(Cloner& cloner, std::span<const Op> ops, std::span<const Var> results) {
+  const std::unordered_set<VarId> read = read_values(ops, results);
+  for (Op op : ops) {
+    const Vars twins = cloner.copy(op);
+    if (&op.def() != &chain_def() || !op.control_edges().empty()) {
+      continue;
+    }
+    const ChainLayout layout(op);
+    std::vector<bool> before_read;
+    for (int i = 0; i < layout.states; ++i) {
+      before_read.push_back(read.contains(op.output(layout.first_before() + i).id()));
+    }
+    const Op twin = twins[0].producer();
+    ChainSplit split(twin, before_read);
+    if (split.changes_anything()) {
+      const LocationGuard location(cloner.target(), op.location(), /*force=*/true);
+      const Vars outputs = split.build();
+      for (std::size_t i = 0; i < outputs.size(); ++i) {
+        cloner.map(op.output(static_cast<int>(i)), outputs[i]);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+GraphCopy split_chains(const GraphCopy& source) {
+  return copy_graph(source, {.copy_ops = copy_ops});
+}
+
+}  // namespace antichain

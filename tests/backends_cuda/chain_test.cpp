@@ -1,0 +1,191 @@
+// Chains as one kernel: the values of the CPU, whatever the body.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "antichain/antichain.h"
+#include "antichain/backends/cuda/chain_code.h"
+#include "antichain/backends/cuda/code_loader.h"
+#include "antichain/graph/traversal.h"
+
+namespace antichain {
+namespace {
+
+struct ChainCase {
+  std::string name;
+  std::function<Vars(Graph& graph, DType dtype)> build;
+};
+
+Var input(Graph& graph, const std::string& name, DType dtype, const std::vector<DimSpec>& shape) {
+  return cast(graph.input(name, f32, shape), dtype);
+}
+
+Vars with_gradients(Graph& graph, const Vars& values) {
+  Var loss;
+  for (Var value : values) {
+    const Var part = sum(square(cast(value, f64)));
+    loss = loss.valid() ? loss + part : part;
+  }
+  Vars all = values;
+  for (Op op : graph.inputs()) {
+    all.push_back(grad(loss, op.output()));
+  }
+  return all;
+}
+
+std::vector<ChainCase> chain_cases() {
+  return {
+      {"residual",
+       [](Graph& graph, DType dtype) {
+         const Var u = input(graph, "u", dtype, {"batch", 12});
+         const Var w = input(graph, "w", dtype, {9, 12, 12}), b = input(graph, "b", dtype, {9, 12});
+         const ChainResult found =
+             chain({u}, {w, b}, [](Var, const Vars& s, const Vars& x) -> StepResult {
+               return {{s[0] + 0.2 * tanh(matmul(s[0], x[0]) + x[1])}};
+             });
+         return with_gradients(graph, {found.last[0]});
+       }},
+      {"recurrent",
+       [](Graph& graph, DType dtype) {
+         const Var xs = input(graph, "xs", dtype, {7, "batch", 10});
+         const Var h = input(graph, "h", dtype, {xs.dim(1), 10});
+         const Var w = input(graph, "w", dtype, {10, 10});
+         const Chain found = chain(
+             h, xs, [&](Var s, Var x) { return tanh(matmul(s, w, {.transpose_b = true}) + x); },
+             {.reverse = true});
+         return with_gradients(graph, {found.last, found.all});
+       }},
+      {"gates",
+       [](Graph& graph, DType dtype) {
+         const Var xs = input(graph, "xs", dtype, {6, "batch", 15});
+         const Var h = input(graph, "h", dtype, {xs.dim(1), 5}),
+                   w = input(graph, "w", dtype, {5, 15});
+         const Var b = input(graph, "b", dtype, {1, 5});
+         const Chain found = chain(h, xs, [&](Var s, Var x) {
+           const Vars own = split(matmul(s, w), {5, 5, 5}, 1), from = split(x, {5, 5, 5}, 1);
+           const Var reset = sigmoid(own[0] + from[0]), keep = sigmoid(own[1] + from[1]);
+           const Var fresh = tanh(from[2] + reset * (own[2] + b));
+           return fresh + keep * (s - fresh);
+         });
+         return with_gradients(graph, {found.all});
+       }},
+      {"states that change places",
+       [](Graph& graph, DType dtype) {
+         const Var a = input(graph, "a", dtype, {3, 4}), b = input(graph, "b", dtype, {3, 4});
+         const ChainResult found =
+             chain({a, b}, {},
+                   [](Var step, const Vars& s, const Vars&) -> StepResult {
+                     return {{s[1], s[0] * 0.5 + cast(step, s[0].dtype())}, {s[0]}};
+                   },
+                   {.length = 5});
+         return Vars{found.last[0], found.last[1], found.before[1], found.ys[0]};
+       }},
+      {"wide and narrow",
+       [](Graph& graph, DType dtype) {
+         const Var h = input(graph, "h", dtype, {"batch", 3}),
+                   w = input(graph, "w", dtype, {3, 300});
+         const Var v = input(graph, "v", dtype, {300, 3});
+         const Var xs = input(graph, "xs", dtype, {4, h.dim(0), 1});
+         const ChainResult found =
+             chain({h}, {xs}, [&](Var, const Vars& s, const Vars& x) -> StepResult {
+               const Var wide = tanh(matmul(s[0], w) * x[0]);
+               return {{matmul(wide, v) + s[0]}, {concat({wide, s[0]}, 1)}};
+             });
+         return Vars{found.last[0], found.ys[0]};
+       }},
+      {"no step",
+       [](Graph& graph, DType dtype) {
+         const Var h = input(graph, "h", dtype, {4, 3}), xs = input(graph, "xs", dtype, {0, 4, 3});
+         const Chain found = chain(h, xs, [](Var s, Var x) { return s + x; });
+         return Vars{found.last, found.all};
+       }},
+  };
+}
+
+Tensor wave(const Shape& shape, double shift) {
+  Tensor tensor = Tensor::empty(f32, shape);
+  for (std::int64_t i = 0; i < tensor.numel(); ++i) {
+    tensor.data<float>()[i] =
+        static_cast<float>(0.6 * std::sin(0.7 * static_cast<double>(i) + shift));
+  }
+  return tensor;
+}
+
+class CudaChain : public testing::TestWithParam<std::tuple<std::size_t, DType>> {
+ protected:
+  ChainCase chain_case() const { return chain_cases()[std::get<0>(GetParam())]; }
+  DType dtype() const { return std::get<1>(GetParam()); }
+
+  std::vector<Tensor> results_on(const std::string& device, std::int64_t batch) {
+    Session session({.device = device});
+    Graph graph = session.graph();
+    const Executable run = session.compile(chain_case().build(graph, dtype()));
+    Feeds feeds;
+    for (Op op : graph.inputs()) {
+      Shape shape;
+      for (Dim dim : op.output().shape()) {
+        shape.push_back(dim.is_constant() ? dim.constant() : batch);
+      }
+      feeds[op.output().name()] = wave(shape, static_cast<double>(feeds.size()));
+    }
+    return run(feeds).tensors();
+  }
+};
+
+using CudaChainOnGpu = CudaChain;
+
+// Every chain of the case, forwards and backwards, is taken and compiles; no GPU is needed.
+TEST_P(CudaChain, Compiles) {
+  Graph graph;
+  const Vars values = chain_case().build(graph, dtype());
+  const GraphCopy copy = optimise(graph, values, {}, {.split_chains = true});
+  int chains = 0;
+  for (Op op : schedule(*copy.graph, copy.values)) {
+    if (&op.def() == &chain_def()) {
+      const cuda::ChainBody body(op);
+      ASSERT_TRUE(body.support.yes) << body.support.reason;
+      for (const int rows : {1, 4}) {
+        const cuda::ChainKernel kernel = cuda::chain_kernel(op, body, {rows, 256});
+        EXPECT_FALSE(cuda::compile_kernel(kernel.text, 90).empty());
+      }
+      ++chains;
+    }
+  }
+  EXPECT_GT(chains, 0);
+}
+
+TEST_P(CudaChainOnGpu, HasTheValuesOfTheCpu) {
+  try {
+    const Session session({.device = "cuda"});
+  } catch (const DeviceError& error) {
+    GTEST_SKIP() << error.what();
+  }
+  for (const std::int64_t batch : {1, 3, 300}) {
+    const std::vector<Tensor> cpu = results_on("cpu", batch), gpu = results_on("cuda", batch);
+    ASSERT_EQ(cpu.size(), gpu.size());
+    const double tolerance = dtype() == f64 ? 1e-6 : dtype() == f32 ? 2e-4 : 6e-2;
+    for (std::size_t i = 0; i < cpu.size(); ++i) {
+      const std::vector<double> a = cpu[i].to_vector<double>(), b = gpu[i].to_vector<double>();
+      double largest = 1;
+      for (const double one : a) {
+        largest = std::max(largest, std::abs(one));
+      }
+      for (std::size_t n = 0; n < a.size(); ++n) {
+        ASSERT_NEAR(a[n], b[n], tolerance * largest) << i << " at " << n << ", batch " << batch;
+      }
+    }
+  }
+}
+
+const auto kCases = testing::Combine(testing::Range<std::size_t>(0, chain_cases().size()),
+                                     testing::Values(f32, f64, bf16));
+std::string case_name(const testing::TestParamInfo<CudaChain::ParamType>& test) {
+  std::string text = chain_cases()[std::get<0>(test.param)].name;
+  std::ranges::replace(text, ' ', '_');
+  return text + "_" + std::string(name(std::get<1>(test.param)));
+}
+INSTANTIATE_TEST_SUITE_P(Cases, CudaChain, kCases, case_name);
+INSTANTIATE_TEST_SUITE_P(Cases, CudaChainOnGpu, kCases, case_name);
+
+}  // namespace
+}  // namespace antichain

@@ -1,0 +1,156 @@
+// What no later step needs leaves the bodies of chains, and every value stays.
+#include "antichain/passes/split_chains.h"
+
+#include "antichain/autodiff/grad.h"
+#include "antichain/graph/traversal.h"
+#include "antichain/nn/recurrent.h"
+#include "antichain/nn/residual.h"
+#include "antichain/ops/control_flow.h"
+#include "antichain/ops/elementwise.h"
+#include "antichain/ops/matmul.h"
+#include "antichain/ops/reduce.h"
+#include "antichain/ops/shape_ops.h"
+#include "antichain/session/session.h"
+#include "tests/passes/pass_test.h"
+
+namespace antichain {
+namespace {
+
+// How many ops of a kind run inside of chains.
+std::size_t count_in_bodies(const GraphCopy& copy, std::string_view name) {
+  std::size_t found = 0;
+  for (Op op : schedule(*copy.graph, copy.values)) {
+    if (&op.def() == &chain_def()) {
+      for (Op inner : schedule_region(*copy.graph, op.regions()[0])) {
+        found += inner.def().name == name ? 1 : 0;
+      }
+    }
+  }
+  return found;
+}
+
+using Build = std::function<Vars(Graph& graph)>;
+
+std::vector<Tensor> results_of(const Build& build, bool split) {
+  Session session;
+  Graph graph = session.graph();
+  const Executable run = session.compile(build(graph), {.optimiser = {.split_chains = split}});
+  Feeds feeds;
+  for (Op input : graph.inputs()) {
+    Shape shape;
+    for (Dim dim : input.output().shape()) {
+      shape.push_back(dim.is_constant() ? dim.constant() : 5);
+    }
+    feeds[input.output().name()] = wave(shape);
+  }
+  return run(feeds).tensors();
+}
+
+void expect_equal_results(const Build& build) {
+  const std::vector<Tensor> plain = results_of(build, false), split = results_of(build, true);
+  ASSERT_EQ(plain.size(), split.size());
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    ASSERT_EQ(plain[i].shape(), split[i].shape()) << i;
+    const std::vector<float> a = plain[i].to_vector<float>(), b = split[i].to_vector<float>();
+    for (std::size_t n = 0; n < a.size(); ++n) {
+      ASSERT_NEAR(a[n], b[n], 2e-5 * (1 + std::abs(a[n]))) << i << " at " << n;
+    }
+  }
+}
+
+Vars residual_gradients(Graph& graph) {
+  const Var u = graph.input("u", f32, {"batch", 6});
+  const Var loss = sum(square(nn::residual(u, 7, {.step = 0.3}).last));
+  return {loss, grad(loss, graph.current_read("residual.weight")),
+          grad(loss, graph.current_read("residual.bias")), grad(loss, u)};
+}
+
+TEST(SplitChains, GradientsOfWeightsAreOneProduct) {
+  Session session;
+  Graph graph = session.graph();
+  const Vars values = residual_gradients(graph);
+  const GraphCopy plain = copy_graph(graph, values, {});
+  EXPECT_EQ(count_in_bodies(plain, "matmul"), 4U);  // one forwards, three backwards
+  EXPECT_EQ(count_in_bodies(plain, "sum_to"), 1U);
+  const GraphCopy split = apply_pass(split_chains, graph, values);
+  EXPECT_EQ(count_in_bodies(split, "matmul"), 3U);
+  EXPECT_EQ(count_in_bodies(split, "sum_to"), 0U);
+  EXPECT_EQ(count_needed(split, "matmul"), 1U);
+  expect_equal_results(residual_gradients);
+}
+
+TEST(SplitChains, SumsOverStepsAreOneSum) {
+  const Build build = [](Graph& graph) -> Vars {
+    const Var xs = graph.input("xs", f32, {6, "batch", 3});
+    const nn::Recurrent gru = nn::gru(xs, 4);
+    const Var loss = sum(square(gru.all)) + sum(gru.last);
+    return {loss, grad(loss, graph.current_read("gru.bias_hh")),
+            grad(loss, graph.current_read("gru.weight_hh")), grad(loss, xs)};
+  };
+  Session session;
+  Graph graph = session.graph();
+  const Vars values = build(graph);
+  EXPECT_GT(count_in_bodies(copy_graph(graph, values, {}), "sum_to"), 0U);
+  EXPECT_EQ(count_in_bodies(apply_pass(split_chains, graph, values), "sum_to"), 0U);
+  expect_equal_results(build);
+}
+
+TEST(SplitChains, ReadoutsLeaveTheChain) {
+  const Build build = [](Graph& graph) -> Vars {
+    const Var h = graph.input("h", f32, {"batch", 4}),
+              xs = graph.input("xs", f32, {5, h.dim(0), 4});
+    const Var w = graph.input("w", f32, {4, 3}), b = graph.input("b", f32, {3});
+    const ChainResult found =
+        chain({h}, {xs}, [&](Var, const Vars& s, const Vars& x) -> StepResult {
+          const Var next = tanh(s[0] + x[0]);
+          const Var logits = matmul(next, w) * 0.5 + b;
+          return {{next}, {logits, sum(logits, {1}), mean(logits), matmul(w, x[0], {true, true})}};
+        });
+    return {found.last[0], found.ys[0], found.ys[1], found.ys[2], found.ys[3]};
+  };
+  Session session;
+  Graph graph = session.graph();
+  const GraphCopy split = apply_pass(split_chains, graph, build(graph));
+  EXPECT_EQ(count_in_bodies(split, "matmul"), 0U);
+  EXPECT_EQ(count_in_bodies(split, "multiply"), 0U);
+  EXPECT_EQ(count_in_bodies(split, "tanh"), 1U);
+  expect_equal_results(build);
+}
+
+TEST(SplitChains, WhatStepsNeedStays) {
+  const Build build = [](Graph& graph) -> Vars {
+    const Var h = graph.input("h", f32, {3, 4}), w = graph.input("w", f32, {4, 4});
+    const Var total = graph.input("total", f32, {4});
+    const ChainResult found =
+        chain({h, total}, {},
+              [&](Var step, const Vars& s, const Vars&) -> StepResult {
+                const Var product = matmul(s[0], w);
+                return {{tanh(product), s[1] + sum(product, {0})},
+                        {product, s[1] * 2, matmul(s[0], w, {false, true}) * cast(step, f32)}};
+              },
+              {.length = 4, .reverse = true});
+    return {found.last[0], found.last[1], found.before[1], found.ys[0], found.ys[1], found.ys[2]};
+  };
+  Session session;
+  Graph graph = session.graph();
+  const GraphCopy split = apply_pass(split_chains, graph, build(graph));
+  // A state that has readers, and an op that knows the number of the step.
+  EXPECT_EQ(count_in_bodies(split, "matmul"), 2U);
+  EXPECT_EQ(count_in_bodies(split, "sum"), 1U);
+  expect_equal_results(build);
+}
+
+TEST(SplitChains, NoSteps) {
+  expect_equal_results([](Graph& graph) -> Vars {
+    const Var h = graph.input("h", f32, {3, 4}), w = graph.input("w", f32, {4, 2});
+    const Var xs = graph.input("xs", f32, {0, 3, 4});
+    const ChainResult found =
+        chain({h}, {xs}, [&](Var, const Vars& s, const Vars& x) -> StepResult {
+          return {{s[0] + x[0]}, {matmul(s[0], w)}};
+        });
+    return {found.last[0], found.ys[0]};
+  });
+}
+
+}  // namespace
+}  // namespace antichain
