@@ -7,6 +7,7 @@
 #include "antichain/backends/cuda/chain_code.h"
 #include "antichain/backends/cuda/code_loader.h"
 #include "antichain/graph/traversal.h"
+#include "antichain/passes/pipeline.h"
 
 namespace antichain {
 namespace {
