@@ -15,6 +15,7 @@
 #include "antichain/ops/matmul.h"
 #include "antichain/ops/reduce.h"
 #include "antichain/ops/shape_ops.h"
+#include "antichain/ops/slicing.h"
 
 namespace antichain {
 
@@ -49,8 +50,13 @@ bool can_be_stacked(Op op) {
   if (&op.def() == &matmul_def()) {
     return op.input(0).rank() == 2 && op.input(1).rank() == 2;
   }
-  return is_sum(op.def()) || is_elementwise(op.def()) ||
+  return is_sum(op.def()) || is_elementwise(op.def()) || &op.def() == &slice_def() ||
          (&op.def() == &sum_to_def() && summed_axes(op).has_value());
+}
+
+// Whether an op is reason enough to compute it for all steps at once; others only go with such ops.
+bool is_worth_stacking(const OpDef& def) {
+  return &def == &matmul_def() || &def == &sum_to_def() || is_sum(def);
 }
 
 class ChainSplit {
@@ -81,16 +87,18 @@ class ChainSplit {
       return;
     }
     find_sums(before_read);
-    if (sums_.size() < static_cast<std::size_t>(layout_.states)) {
-      find_moved();
-    } else {
+    if (sums_.size() == num_states()) {
       sums_.clear();  // nothing is carried from step to step: such a chain is left as it is
+      return;
     }
+    find_early();
+    find_late();
   }
 
-  bool changes_anything() const { return !moved_.empty() || !sums_.empty(); }
+  bool changes_anything() const { return !early_.empty() || !late_.empty() || !sums_.empty(); }
 
   Vars build() {
+    compute_early();
     choose_ys();
     const ChainResult rest = build_rest();
     for (std::size_t i = 0, next = 0; i < num_states(); ++i) {
@@ -102,7 +110,7 @@ class ChainSplit {
       outside_[ys_[i].id()] = {rest.ys[i], true};
     }
     for (Op op : ops_) {
-      if (moved_.contains(op.id())) {
+      if (late_.contains(op.id())) {
         outside_[op.output().id()] = compute_outside(op);
       }
     }
@@ -125,8 +133,11 @@ class ChainSplit {
 
  private:
   std::size_t num_states() const { return static_cast<std::size_t>(layout_.states); }
-  bool is_moved(Var value) const {
-    return !graph_.is_region_param(value) && moved_.contains(value.producer().id());
+  bool is_made_by(const std::unordered_set<OpId>& ops, Var value) const {
+    return !graph_.is_region_param(value) && ops.contains(value.producer().id());
+  }
+  bool is_made_by_any(const std::unordered_set<OpId>& ops, Op op) const {
+    return std::ranges::any_of(op.inputs(), [&](Var input) { return is_made_by(ops, input); });
   }
 
   // States that every step only adds something to.
@@ -148,8 +159,25 @@ class ChainSplit {
     }
   }
 
-  // What no state after a step depends on, and only moved ops or results read.
-  void find_moved() {
+  // Products, and what follows them, that need no state.
+  void find_early() {
+    const auto is_known = [this](Var value) {
+      if (graph_.is_region_param(value)) {
+        const auto at = std::ranges::find(params_, value) - params_.begin();
+        return at > layout_.states;
+      }
+      return made_by(value, constant_def()) || early_.contains(value.producer().id());
+    };
+    for (Op op : ops_) {
+      if (can_be_stacked(op) && std::ranges::all_of(op.inputs(), is_known) &&
+          (is_worth_stacking(op.def()) || is_made_by_any(early_, op))) {
+        early_.insert(op.id());
+      }
+    }
+  }
+
+  // What no state after a step depends on, and only such ops or results read.
+  void find_late() {
     std::unordered_set<VarId> carried;
     for (std::size_t i = 0; i < num_states(); ++i) {
       if (!sums_.contains(i)) {
@@ -158,6 +186,9 @@ class ChainSplit {
     }
     std::unordered_set<OpId> candidates;
     for (auto op = ops_.rbegin(); op != ops_.rend(); ++op) {
+      if (early_.contains(op->id())) {
+        continue;
+      }
       bool is_carried = false;
       for (Var output : op->outputs()) {
         is_carried = is_carried || carried.contains(output.id());
@@ -177,12 +208,10 @@ class ChainSplit {
         candidates.insert(op->id());
       }
     }
-    // Element-wise ops are worth it only behind others.
     for (Op op : ops_) {
-      const auto is_moved_value = [this](Var input) { return is_moved(input); };
       if (candidates.contains(op.id()) &&
-          (!is_elementwise(op.def()) || std::ranges::any_of(op.inputs(), is_moved_value))) {
-        moved_.insert(op.id());
+          (is_worth_stacking(op.def()) || is_made_by_any(late_, op))) {
+        late_.insert(op.id());
       }
     }
   }
@@ -190,7 +219,8 @@ class ChainSplit {
   // What the chain that is left returns beside its states, once each.
   void choose_ys() {
     const auto add = [this](Var value) {
-      if (!graph_.is_region_param(value) && !is_moved(value) && !made_by(value, constant_def()) &&
+      if (!graph_.is_region_param(value) && !made_by(value, constant_def()) &&
+          !is_made_by(early_, value) && !is_made_by(late_, value) &&
           std::ranges::count(ys_, value) == 0) {
         ys_.push_back(value);
       }
@@ -202,24 +232,47 @@ class ChainSplit {
       add(value);
     }
     for (Op op : ops_) {
-      if (moved_.contains(op.id())) {
+      if (late_.contains(op.id())) {
         std::ranges::for_each(op.inputs(), add);
       }
     }
   }
 
+  // Also finds out which of it the steps read.
+  void compute_early() {
+    for (int i = layout_.states; i < chain_.num_inputs(); ++i) {
+      outside_[params_[static_cast<std::size_t>(1 + i)].id()] = {chain_.input(i),
+                                                                 i < layout_.first_captured()};
+    }
+    for (Op op : ops_) {
+      if (early_.contains(op.id())) {
+        outside_[op.output().id()] = compute_outside(op);
+        const auto reads_inside = [&](OpId id) {
+          return !early_.contains(id) && !late_.contains(id) && !additions_.contains(id);
+        };
+        const auto carried = std::span(results_).first(num_states());
+        if (std::ranges::any_of(readers_[op.output().id()], reads_inside) ||
+            std::ranges::count(carried, op.output()) > 0) {
+          entering_.push_back(op.output());
+        }
+      }
+    }
+  }
+
   ChainResult build_rest() {
-    Vars states, xs;
+    Vars states, xs, entering;
     for (int i = 0; i < layout_.first_captured(); ++i) {
       if (i >= layout_.states) {
         xs.push_back(chain_.input(i));
-        outside_[params_[static_cast<std::size_t>(1 + i)].id()] = {chain_.input(i), true};
       } else if (!sums_.contains(static_cast<std::size_t>(i))) {
         states.push_back(chain_.input(i));
       }
     }
-    for (int i = layout_.first_captured(); i < chain_.num_inputs(); ++i) {
-      outside_[params_[static_cast<std::size_t>(1 + i)].id()] = {chain_.input(i), false};
+    for (Var value : entering_) {
+      if (const Outside known = outside_.at(value.id()); known.stacked) {
+        xs.push_back(known.value);
+        entering.push_back(value);
+      }
     }
     const auto body = [&](Var step, const Vars& inner_states, const Vars& inner_xs) -> StepResult {
       Cloner cloner(graph_, graph_);
@@ -230,14 +283,21 @@ class ChainSplit {
           cloner.map(params_[1 + i], inner_states[next++]);
         }
       }
+      const auto own_xs = static_cast<std::size_t>(layout_.xs);
       for (std::size_t i = 0; i < inner_xs.size(); ++i) {
-        cloner.map(params_[1 + num_states() + i], inner_xs[i]);
+        cloner.map(i < own_xs ? params_[1 + num_states() + i] : entering[i - own_xs], inner_xs[i]);
+      }
+      for (Var value : entering_) {
+        if (const Outside known = outside_.at(value.id()); !known.stacked) {
+          cloner.map(value, graph_.capture(known.value));
+        }
       }
       for (int i = layout_.first_captured(); i < chain_.num_inputs(); ++i) {
         cloner.map(params_[static_cast<std::size_t>(1 + i)], graph_.capture(chain_.input(i)));
       }
       for (Op op : ops_) {
-        if (!moved_.contains(op.id()) && !additions_.contains(op.id())) {
+        if (!early_.contains(op.id()) && !late_.contains(op.id()) &&
+            !additions_.contains(op.id())) {
           cloner.copy(op);
         }
       }
@@ -264,10 +324,12 @@ class ChainSplit {
     return outside_.at(value.id());
   }
 
+  static Dims with(Dim first, Dims rest) {
+    rest.insert(rest.begin(), first);
+    return rest;
+  }
   Dims with_length(const Dims& shape) const {
-    Dims stacked = {chain_.attrs().get<Dim>("length")};
-    stacked.insert(stacked.end(), shape.begin(), shape.end());
-    return stacked;
+    return with(chain_.attrs().get<Dim>("length"), shape);
   }
   Var all_steps(Var value) {
     const Outside found = outside(value);
@@ -289,6 +351,15 @@ class ChainSplit {
       inputs.push_back(found.value);
     }
     const bool sums = is_sum(op.def()), sums_to = &op.def() == &sum_to_def();
+    if (stacked && &op.def() == &slice_def()) {
+      Attrs attrs = op.attrs();
+      attrs.set("starts", with(Dim(0), attrs.get<Dims>("starts")));
+      attrs.set("stops", with_length(attrs.get<Dims>("stops")));
+      Ints steps = attrs.get<Ints>("steps");
+      steps.insert(steps.begin(), 1);
+      attrs.set("steps", steps);
+      return {graph_.add(op.def(), inputs, attrs, {}, op.location()).output(), true};
+    }
     if (!stacked || (!sums && !sums_to)) {
       return {graph_.add(op.def(), inputs, op.attrs(), {}, op.location()).output(), stacked};
     }
@@ -315,8 +386,8 @@ class ChainSplit {
   std::unordered_map<VarId, std::vector<OpId>> readers_;
   std::unordered_map<VarId, int> times_returned_;
   std::map<std::size_t, Var> sums_;  // what is added, by state
-  std::unordered_set<OpId> additions_, moved_;
-  Vars ys_;
+  std::unordered_set<OpId> additions_, early_, late_;
+  Vars ys_, entering_;
   std::unordered_map<VarId, Outside> outside_;
 };
 

@@ -29,12 +29,18 @@ class Writer {
     std::string inside = declare();
     inside += "  const long long first = (long long)blockIdx.x * kRows;\n";
     inside += read_from(Source::captured, "", "") + read_from(Source::state, "", "");
-    inside += "  if (a.length > 0) {\n" + read_from(Source::sequence, place_of("0"), "0") + "  }\n";
+    for (int ahead = 0; ahead + 1 < shape_.buffers; ++ahead) {
+      const std::string step = std::to_string(ahead);
+      inside += fmt::format("  if (a.length > {}) {{\n{}  }}\n  end_copies();\n", step,
+                            read_from(Source::sequence, place_of(step), step));
+    }
     inside += "  for (long long n = 0; n < a.length; ++n) {\n";
     inside += fmt::format("    const long long at = {};\n", place_of("n"));
-    inside += "    wait_for_copies();\n    __syncthreads();\n";
-    inside += "    if (n + 1 < a.length) {\n" +
-              read_from(Source::sequence, place_of("(n + 1)"), "(n + 1) % 2") + "    }\n";
+    inside += fmt::format("    wait_for_copies<{}>();\n    __syncthreads();\n", shape_.buffers - 2);
+    const std::string later = fmt::format("(n + {})", shape_.buffers - 1);
+    inside += fmt::format("    if ({} < a.length) {{\n{}    }}\n    end_copies();\n", later,
+                          read_from(Source::sequence, place_of(later),
+                                    fmt::format("{} % {}", later, shape_.buffers)));
     forget();
     inside += take_buffers();
     for (int i = 0; i < layout_.states; ++i) {
@@ -48,7 +54,7 @@ class Writer {
       inside += write_out(layout_.first_y() + i, y, "at");
     }
     inside += hand_over();
-    inside += "  }\n  wait_for_copies();\n  __syncthreads();\n";
+    inside += "  }\n  wait_for_copies<0>();\n  __syncthreads();\n";
     forget();
     for (int i = 0; i < layout_.states; ++i) {
       inside += write_out(i, {.value = i, .columns = columns_of(i)}, "0");
@@ -59,9 +65,13 @@ class Writer {
  private:
   const ChainValue& value(int index) const { return body_.values[static_cast<std::size_t>(index)]; }
   std::int64_t columns_of(int index) const { return value(index).columns; }
-  // An odd number of elements from row to row: threads that read a column, and threads that read a
-  // row, find them in different banks.
-  static std::int64_t pitch_of(const ChainValue& matrix) { return matrix.columns | 1; }
+  // From row to row an odd number of what is read at once: threads that read one column, and
+  // threads that read one row, find their elements in different banks.
+  static std::int64_t pitch_of(const ChainValue& matrix) {
+    const auto vector = static_cast<std::int64_t>(16 / size_of(matrix.dtype));
+    return matrix.columns % vector == 0 ? (matrix.columns / vector | 1) * vector
+                                        : matrix.columns | 1;
+  }
   std::int64_t elements_of(const ChainValue& kept) const {
     switch (kept.kind) {
       case Kind::rows: return kept.columns * shape_.rows_per_block;
@@ -69,6 +79,11 @@ class Writer {
       case Kind::matrix: break;
     }
     return kept.height * pitch_of(kept);
+  }
+  // From buffer to buffer; whole vectors.
+  std::int64_t buffer_of(const ChainValue& kept) const {
+    const auto vector = static_cast<std::int64_t>(16 / size_of(kept.dtype));
+    return (elements_of(kept) + vector - 1) / vector * vector;
   }
   std::string place_of(std::string_view step) const {
     return chain_.attrs().get<bool>("reverse") ? fmt::format("a.length - 1 - {}", step)
@@ -87,7 +102,7 @@ class Writer {
         shape_.rows_per_block, chain_.num_inputs(), chain_.num_outputs(), shape_.threads);
   }
 
-  // Memory for every value; twice for what walks, so that the next step's is read meanwhile.
+  // Memory for every value; several times for what walks, so that later steps' are read meanwhile.
   std::string declare() {
     std::string text;
     for (std::size_t i = 0; i < body_.values.size(); ++i) {
@@ -96,8 +111,9 @@ class Writer {
       const std::string_view type = storage_type(kept.dtype);
       text += fmt::format("  {0}* const {1}{2} = ({0}*)(memory + {3});\n", type, walks ? "b" : "v",
                           i, bytes_);
-      bytes_ += rounded_up(static_cast<std::size_t>(elements_of(kept)) * (walks ? 2 : 1) *
-                           size_of(kept.dtype));
+      bytes_ +=
+          rounded_up(static_cast<std::size_t>(buffer_of(kept) * (walks ? shape_.buffers : 1)) *
+                     size_of(kept.dtype));
     }
     std::size_t sums = 0;
     for (const ChainStage& stage : body_.stages) {
@@ -127,7 +143,7 @@ class Writer {
       const std::string size = kept.kind == Kind::rows ? fmt::format("a.rows * {}", kept.columns)
                                                        : std::to_string(kept.height * kept.columns);
       if (source == Source::sequence) {
-        to = fmt::format("b{} + {} * {}", i, buffer, elements_of(kept));
+        to = fmt::format("b{} + {} * {}", i, buffer, buffer_of(kept));
         from += fmt::format(" + ({}) * ({})", step, size);
       }
       text +=
@@ -145,8 +161,8 @@ class Writer {
     for (std::size_t i = 0; i < body_.values.size(); ++i) {
       const ChainValue& kept = body_.values[i];
       if (kept.source == Source::sequence) {
-        text += fmt::format("    const {}* const v{} = b{} + n % 2 * {};\n",
-                            storage_type(kept.dtype), i, i, elements_of(kept));
+        text += fmt::format("    const {}* const v{} = b{} + n % {} * {};\n",
+                            storage_type(kept.dtype), i, i, shape_.buffers, buffer_of(kept));
       }
     }
     return text;

@@ -9,6 +9,8 @@ namespace antichain::cuda {
 struct ChainShape {
   int rows_per_block;  // a power of two
   int threads;
+  int buffers;  // steps whose sequences lie in shared memory: this one, and those that are read
+                // ahead
 };
 
 struct ChainKernel {

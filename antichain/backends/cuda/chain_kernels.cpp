@@ -12,13 +12,14 @@ namespace {
 constexpr std::size_t kMostShared = 227 << 10;  // that a block can have, since sm_90
 constexpr int kThreads = 256;
 constexpr int kMostRows = 4;  // that share what a thread reads of a matrix
+constexpr int kFewestBuffers = 2, kMostBuffers = 4;
 
 Support supports(Op op) {
   const ChainBody body(op);
   if (!body.support.yes) {
     return body.support;
   }
-  return chain_kernel(op, body, {1, kThreads}).shared_bytes <= kMostShared
+  return chain_kernel(op, body, {1, kThreads, kFewestBuffers}).shared_bytes <= kMostShared
              ? Support{}
              : Support::no("its values do not fit into the memory that threads share");
 }
@@ -31,7 +32,7 @@ ChainKernel kernel_for(Op op, std::int64_t rows, int multiprocessors, ChainShape
   }
   ChainKernel kernel = chain_kernel(op, body, shape);
   while (kernel.shared_bytes > kMostShared) {
-    shape.rows_per_block /= 2;
+    (shape.buffers > kFewestBuffers ? shape.buffers : shape.rows_per_block) /= 2;
     kernel = chain_kernel(op, body, shape);
   }
   return kernel;
@@ -39,7 +40,7 @@ ChainKernel kernel_for(Op op, std::int64_t rows, int multiprocessors, ChainShape
 
 KernelFunction plan(const KernelContext& context, const Context& device) {
   const std::int64_t rows = context.in(0).shape()[0];
-  ChainShape shape{1, kThreads};
+  ChainShape shape{1, kThreads, kMostBuffers};
   const ChainKernel kernel = kernel_for(context.op, rows, device->num_multiprocessors(), shape);
   constexpr std::size_t kFirstIn = 2;
   const std::size_t first_out = kFirstIn + context.inputs.size();

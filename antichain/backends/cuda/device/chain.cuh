@@ -18,7 +18,7 @@ inline double multiply_add(double a, double b, double c) { return __fma_rn(a, b,
 // Copies one element to shared memory, without waiting where the hardware can.
 template <class T>
 void copy_later(T* to, const T* from) {
-  if constexpr (sizeof(T) == 4 || sizeof(T) == 8) {
+  if constexpr (sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16) {
     const unsigned place = unsigned(__cvta_generic_to_shared(to));
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(place), "l"(from),
                  "n"(sizeof(T)));
@@ -26,7 +26,13 @@ void copy_later(T* to, const T* from) {
     *to = *from;
   }
 }
-inline void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+// Copies belong to steps: this ends those of one.
+inline void end_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// Waits for all copies but those of the last few steps.
+template <int kSteps>
+void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kSteps) : "memory");
+}
 
 // Rows [first, first + kRows) of a value of `rows` rows; 0 behind the last.
 template <int kRows, int kColumns, class T>
@@ -40,10 +46,23 @@ void read_rows(T* to, const T* from, long long first, long long rows) {
     }
   }
 }
+// Elements that are read at once.
+template <class T>
+constexpr int kVector = 16 / sizeof(T);
+
 template <int kHeight, int kColumns, int kPitch, class T>
 void read_matrix(T* to, const T* from) {
-  for (int i = threadIdx.x; i < kHeight * kColumns; i += blockDim.x) {
-    copy_later(to + i / kColumns * kPitch + i % kColumns, from + i);
+  if constexpr (kColumns % kVector<T> == 0 && kPitch % kVector<T> == 0) {
+    using Vector = Column<T, kVector<T>>;
+    constexpr int kVectors = kColumns / kVector<T>;
+    for (int i = threadIdx.x; i < kHeight * kVectors; i += blockDim.x) {
+      copy_later((Vector*)to + i / kVectors * (kPitch / kVector<T>)+i % kVectors,
+                 (const Vector*)from + i);
+    }
+  } else {
+    for (int i = threadIdx.x; i < kHeight * kColumns; i += blockDim.x) {
+      copy_later(to + i / kColumns * kPitch + i % kColumns, from + i);
+    }
   }
 }
 // Threads write the elements that element-wise code of the same number of columns gave them.
@@ -62,19 +81,27 @@ void write_rows(T* to, const T* from, long long first, long long rows) {
 template <int kRows, int kInner, int kColumns, int kSplits, int kPitch, bool kTransposed, class T>
 void multiply(Compute<T>* sums, const T* left, const T* matrix) {
   constexpr int kPart = (kInner + kSplits - 1) / kSplits;
+  // A row of a transposed matrix is read several elements at once.
+  constexpr bool kTogether =
+      kTransposed && kInner % kSplits == 0 && kPart % kVector<T> == 0 && kPitch % kVector<T> == 0;
+  constexpr int kStep = kTogether ? kVector<T> : 1;
   for (int task = threadIdx.x; task < kColumns * kSplits; task += blockDim.x) {
     const int column = task % kColumns, first = task / kColumns * kPart;
     Compute<T> sum[kRows] = {};
-#pragma unroll 16
-    for (int n = 0; n < kPart; ++n) {
+#pragma unroll(16 / kStep)
+    for (int n = 0; n < kPart; n += kStep) {
       const int k = first + n;
       if (kInner % kSplits == 0 || k < kInner) {
-        const Compute<T> factor =
-            load<T>(matrix[kTransposed ? column * kPitch + k : k * kPitch + column]);
-        const auto rows = ((const Column<T, kRows>*)left)[k];
+        const auto factors =
+            *(const Column<T, kStep>*)(matrix +
+                                       (kTransposed ? column * kPitch + k : k * kPitch + column));
 #pragma unroll
-        for (int row = 0; row < kRows; ++row) {
-          sum[row] = multiply_add(load<T>(rows.rows[row]), factor, sum[row]);
+        for (int m = 0; m < kStep; ++m) {
+          const auto rows = ((const Column<T, kRows>*)left)[k + m];
+#pragma unroll
+          for (int row = 0; row < kRows; ++row) {
+            sum[row] = multiply_add(load<T>(rows.rows[row]), load<T>(factors.rows[m]), sum[row]);
+          }
         }
       }
     }
