@@ -7,6 +7,7 @@
 #endif
 #include "antichain/backends/cuda/device_context.h"
 #include "antichain/backends/cuda/elementwise_kernels.h"
+#include "antichain/backends/cuda/fused_product_kernels.h"
 #include "antichain/backends/cuda/graph_recording.h"
 #include "antichain/backends/cuda/index_kernels.h"
 #include "antichain/backends/cuda/matmul_kernels.h"
@@ -33,6 +34,7 @@ class CudaBackend final : public Backend {
 #ifdef ANTICHAIN_HAS_CUDNN
     cuda::register_convolution(kernels_, context_);
 #endif
+    cuda::register_fused_products(kernels_, context_);
     cuda::register_random(kernels_, context_);
     cuda::register_optimiser_steps(kernels_, context_);
   }
