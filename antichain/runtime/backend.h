@@ -53,6 +53,9 @@ class Backend : public TensorMemory {
   /// that have channels once: 1 where they would be copied otherwise, below 0 where it is slower.
   virtual double channels_last_gain(Op) const { return 0; }
 
+  /// Returns whether it is worth keeping gradients of small parameters to update them at once.
+  virtual bool batches_updates() const { return false; }
+
   /// Returns the code that was generated for an op, for people to read; empty where there is none.
   virtual std::string generated_code(Op) const { return {}; }
 

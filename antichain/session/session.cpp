@@ -97,6 +97,8 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
   if (!optimiser.is_missing && backend_->device() != Device{}) {
     optimiser.is_missing = [this](Op op) { return !backend_->kernels().has_kernel(op); };
   }
+  // A budget asks for gradients to be gone as soon as they can.
+  optimiser.batch_updates |= backend_->batches_updates() && !options.memory_budget;
   GraphCopy copy = optimise(graph, outputs, effects, optimiser);
   count_runs(copy);
   if (options.memory_budget) {

@@ -71,6 +71,7 @@ class CudaBackend final : public Backend {
     const bool is_conv = std::ranges::find(convolutions, &op.def()) != convolutions.end();
     return is_conv && (dtype == bf16 || dtype == f16) ? 1 : 0;
   }
+  bool batches_updates() const override { return true; }
   bool records() const override { return true; }
   std::unique_ptr<Recording> record(FunctionRef<void()> run) const override {
     return cuda::record_graph(context_, run);
