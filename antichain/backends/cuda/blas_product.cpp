@@ -119,8 +119,10 @@ BlasProduct::BlasProduct(std::shared_ptr<const BlasLibrary> library, const BlasS
                                                    preference, 1, &found, &count);
   }
   static_cast<void>(blas().cublasLtMatmulPreferenceDestroy(preference));
-  check_blas(status, "planning a product");
-  ensure(count == 1, "cuBLASLt has no product of this size");
+  if (status != CUBLAS_STATUS_NOT_SUPPORTED) {
+    check_blas(status, "planning a product");
+    is_possible_ = count == 1;
+  }
   algorithm_ = found.algo;
 }
 

@@ -47,6 +47,8 @@ class BlasProduct {
   BlasProduct(const BlasProduct&) = delete;
   BlasProduct& operator=(const BlasProduct&) = delete;
 
+  /// Returns whether the library can compute it.
+  bool is_possible() const { return is_possible_; }
   /// Enqueues it.
   void run(const void* a, const void* b, void* out, const void* bias = nullptr) const;
 
@@ -55,7 +57,7 @@ class BlasProduct {
   cublasLtMatmulDesc_t product_ = nullptr;
   cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, out_ = nullptr;
   cublasLtMatmulAlgo_t algorithm_ = {};
-  bool is_double_;
+  bool is_double_, is_possible_ = false;
 };
 
 }  // namespace antichain::cuda

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <unordered_set>
 
 #include "antichain/backends/cuda/element_code.h"
 #include "antichain/backends/cuda/fused_rows.h"
@@ -23,8 +24,7 @@ constexpr std::int64_t kMostOf32Bits = std::int64_t{1} << 31;
 constexpr std::int64_t kLongestRun = 8, kRunBytes = 16;
 constexpr std::int64_t kFewestThreads = 1 << 15;  // below, multiprocessors would have nothing to do
 
-// The ops of a kernel in order, with names for the values that they read. The product of a fused
-// product is one more input, behind the others.
+// The ops of a kernel in order, with names for the values that they read.
 class Body {
  public:
   explicit Body(Op op) {
@@ -39,15 +39,20 @@ class Body {
     contract_ = op.attrs().get<bool>("contract");
     Graph& graph = op.graph();
     const RegionInfo& body = graph.region(op.regions()[0]);
-    params_ = body.params;
     results_ = body.results;
     for (const OpId id : body.ops) {
-      if (const Op part = graph.op(id); is_fusible_product(part.def())) {
-        params_.push_back(part.output().id());
-      } else {
-        ops_.push_back(part);
+      if (!is_fusible_product(graph.op(id).def())) {
+        ops_.push_back(graph.op(id));
       }
     }
+    if (&op.def() == &fused_def()) {
+      params_ = body.params;
+      return;
+    }
+    for (const std::size_t input : element_inputs(op)) {
+      params_.push_back(body.params[input]);
+    }
+    params_.push_back(product_of(op).output().id());
   }
 
   // Statements that compute every value from x0, x1, ..., and put results into r0, r1, ...
@@ -159,18 +164,10 @@ std::string kernel_text(const KernelContext& context, const StridedLoop& loop,
   return text;
 }
 
-// Whether all runs of a kernel lie at multiples of their size.
-bool is_aligned(const KernelContext& context, const StridedLoop& loop, std::int64_t length) {
-  const auto fits = [length](const Tensor& tensor) {
-    const auto address = reinterpret_cast<std::uintptr_t>(tensor.raw());
-    return address % (static_cast<std::size_t>(length) * size_of(tensor.dtype())) == 0;
-  };
-  for (std::size_t n = 0; n < context.inputs.size(); ++n) {
-    if (loop.is_run(n, length) && !fits(*context.inputs[n])) {
-      return false;
-    }
-  }
-  return std::ranges::all_of(context.outputs, [&](const Tensor* output) { return fits(*output); });
+// Whether a run of elements can begin where a tensor does.
+bool is_aligned(const Tensor& tensor, std::int64_t length) {
+  const auto address = reinterpret_cast<std::uintptr_t>(tensor.raw());
+  return address % (static_cast<std::size_t>(length) * size_of(tensor.dtype())) == 0;
 }
 
 // Whether a fused op has more than one shape.
@@ -198,19 +195,49 @@ std::string elementwise_code(const KernelContext& context) {
   return kernel_text(context, loop, run_length(context, loop));
 }
 
+std::vector<std::size_t> element_inputs(Op fused_product) {
+  Graph& graph = fused_product.graph();
+  const RegionInfo& body = graph.region(fused_product.regions()[0]);
+  std::unordered_set<VarId> read(body.results.begin(), body.results.end());
+  for (const OpId id : body.ops) {
+    const Op op = graph.op(id);
+    for (Var input : is_fusible_product(op.def()) ? std::vector<Var>() : op.inputs()) {
+      read.insert(input.id());
+    }
+  }
+  std::vector<std::size_t> inputs;
+  for (std::size_t i = 0; i < body.params.size(); ++i) {
+    if (read.contains(body.params[i])) {
+      inputs.push_back(i);
+    }
+  }
+  return inputs;
+}
+
 KernelFunction plan_elements(const KernelContext& context, const Context& device) {
   const StridedLoop loop(context.out().shape(), context.inputs);
-  const std::int64_t length = run_length(context, loop);
+  const std::int64_t length = run_length(context, loop), count = loop.count;
+  std::vector<std::size_t> read_in_runs;
+  for (std::size_t n = 0; n < context.inputs.size(); ++n) {
+    if (loop.is_run(n, length)) {
+      read_in_runs.push_back(n);
+    }
+  }
   std::vector<std::int64_t> slots = loop.slots();
   const std::size_t runs = slots.size(), first_in = runs + 1;
   const std::size_t first_out = first_in + std::max<std::size_t>(context.inputs.size(), 1);
   slots.resize(first_out + context.outputs.size());
   const auto launch =
       std::make_shared<Launch>(device, kernel_text(context, loop, length), "elementwise",
-                               (loop.count + length - 1) / length, std::move(slots));
-  return [launch, loop, length, runs, first_in, first_out](KernelContext& run) {
-    const bool in_runs = length > 1 && is_aligned(run, loop, length);
-    launch->set(runs, in_runs ? loop.count / length : std::int64_t{0});
+                               (count + length - 1) / length, std::move(slots));
+  return [=](KernelContext& run) {
+    // Views may begin anywhere.
+    const bool aligned =
+        std::ranges::all_of(read_in_runs,
+                            [&](std::size_t n) { return is_aligned(*run.inputs[n], length); }) &&
+        std::ranges::all_of(run.outputs,
+                            [&](const Tensor* output) { return is_aligned(*output, length); });
+    launch->set(runs, length > 1 && aligned ? count / length : std::int64_t{0});
     launch->set_operands(first_in, first_out, run);
     launch->run();
   };

@@ -31,6 +31,7 @@ class ProductParts {
   explicit ProductParts(const KernelContext& context)
       : op_(product_of(context.op)),
         factors_(product_inputs(context.op)),
+        read_(element_inputs(context.op)),
         value_(layout(op_.output(), context)) {}
   ProductParts(const ProductParts&) = delete;
   ProductParts& operator=(const ProductParts&) = delete;
@@ -51,7 +52,10 @@ class ProductParts {
 
   // The element-wise ops: the product is one more input.
   KernelContext elements(const KernelContext& context) {
-    input_pointers_.assign(context.inputs.begin(), context.inputs.end());
+    input_pointers_.clear();
+    for (const std::size_t n : read_) {
+      input_pointers_.push_back(context.inputs[n]);
+    }
     input_pointers_.push_back(&value_);
     KernelContext elements = context;
     elements.inputs = input_pointers_;
@@ -71,7 +75,7 @@ class ProductParts {
   }
 
   Op op_;
-  std::vector<std::size_t> factors_;
+  std::vector<std::size_t> factors_, read_;  // inputs of the product, and of what follows
   Tensor value_;
   Tensor* value_pointer_ = &value_;
   std::vector<const Tensor*> factor_pointers_, input_pointers_;  // of the run at present
@@ -127,7 +131,9 @@ Support supports(Op op, const OpDef& def, const Kernel& kernel) {
   return kernel.supports(product);
 }
 
-Kernel make_kernel(const OpDef& def, const Kernel& product, const Context& device) {
+}  // namespace
+
+Kernel fused_product_kernel(const OpDef& def, const Kernel& product, const Context& device) {
   return {.name = product.name + " and generated elementwise",
           .supports = [&def, product](Op op) { return supports(op, def, product); },
           .plan = [product, device](const KernelContext& context) -> KernelFunction {
@@ -139,13 +145,11 @@ Kernel make_kernel(const OpDef& def, const Kernel& product, const Context& devic
           .may_overwrite = [](Op op, int out, int) { return home_of_product(op) != out; }};
 }
 
-}  // namespace
-
 void register_fused_products(KernelTable& kernels, const Context& context) {
   for (const OpDef* def :
        {&matmul_def(), &conv_def(), &conv_input_gradient_def(), &conv_transpose_def()}) {
     for (const Kernel& product : kernels.candidates(*def)) {
-      kernels.add(fused_product_def(), make_kernel(*def, product, context));
+      kernels.add(fused_product_def(), fused_product_kernel(*def, product, context));
     }
   }
 }

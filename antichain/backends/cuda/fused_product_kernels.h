@@ -7,6 +7,9 @@
 
 namespace antichain::cuda {
 
+/// Returns the kernel that computes fused products of kind `def` by one of that kind.
+Kernel fused_product_kernel(const OpDef& def, const Kernel& product, const Context& device);
+
 /// Adds kernels for fused products of every kind of product that has kernels by now.
 void register_fused_products(KernelTable& kernels, const Context& context);
 

@@ -5,6 +5,7 @@
 
 #include "antichain/backends/cuda/blas_product.h"
 #include "antichain/backends/cuda/cuda_error.h"
+#include "antichain/backends/cuda/fused_product_kernels.h"
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/fused_product.h"
 #include "antichain/ops/matmul.h"
@@ -62,12 +63,13 @@ struct Plan {
   std::vector<std::int64_t> a_at, b_at, out_at;  // bytes
 };
 
+// Returns nothing where the library cannot do it.
 KernelFunction plan(const KernelContext& context, const std::shared_ptr<BlasLibrary>& library,
                     const ProductUse& use) {
   const Shape &a = context.inputs[use.a]->shape(), &b = context.inputs[use.b]->shape();
   const Shape& out = context.out().shape();
   const bool transpose_a = use.product.attrs().get<bool>("transpose_a");
-  BlasSizes sizes{.dtype = context.out().dtype(),
+  BlasSizes sizes{.dtype = context.inputs[use.a]->dtype(),
                   .rows = out.end()[-2],
                   .columns = out.end()[-1],
                   .inner = a.end()[transpose_a ? -2 : -1],
@@ -109,6 +111,9 @@ KernelFunction plan(const KernelContext& context, const std::shared_ptr<BlasLibr
   }
   const std::shared_ptr<Plan> planned(
       new Plan{{library, sizes}, std::move(a_at), std::move(b_at), std::move(out_at)});
+  if (!planned->product.is_possible()) {
+    return nullptr;
+  }
   return [planned, use](KernelContext& run) {
     const auto at = [](const Tensor& tensor, std::int64_t byte) {
       return static_cast<std::byte*>(tensor.raw()) + byte;
@@ -189,15 +194,21 @@ Support supports_whole(Op fused) {
 
 void register_matmul(KernelTable& kernels, const Context& context) {
   const auto library = std::make_shared<BlasLibrary>(context);
-  kernels.add(matmul_def(), {.name = "cublaslt",
-                             .supports = supports,
-                             .plan = [library](const KernelContext& seen) {
-                               return plan(seen, library, {.product = seen.op});
-                             }});
+  const Kernel product{.name = "cublaslt",
+                       .supports = supports,
+                       .plan = [library](const KernelContext& seen) {
+                         KernelFunction planned = plan(seen, library, {.product = seen.op});
+                         ensure(planned != nullptr, "cuBLASLt has no product of this size");
+                         return planned;
+                       }};
+  kernels.add(matmul_def(), product);
+  const Kernel in_two = fused_product_kernel(matmul_def(), product, context);
   kernels.add(fused_product_def(), {.name = "cublaslt with bias and relu",
                                     .supports = supports_whole,
-                                    .plan = [library](const KernelContext& seen) {
-                                      return plan(seen, library, *whole_use(seen.op));
+                                    .plan = [library, in_two](const KernelContext& seen) {
+                                      KernelFunction whole =
+                                          plan(seen, library, *whole_use(seen.op));
+                                      return whole ? whole : in_two.plan(seen);
                                     }});
 }
 
