@@ -158,9 +158,9 @@ std::vector<Sample> update_samples(const OpDef& def) {
     }
     return Sample{label, inputs, build(when)};
   };
-  return {sample("matrix", {{37, 19}}, true), sample("scalar", {{}}, true),
+  return {sample("matrix", {{37, 19}}, true), sample("scalar", {Shape()}, true),
           sample("empty", {{0, 3}}, true), sample("not now", {{5}}, false),
-          sample("several", {{37, 19}, {0}, {}, {3000}, {2, 5}}, true),
+          sample("several", {{37, 19}, {0}, Shape(), {3000}, {2, 5}}, true),
           sample("several, not now", {{4}, {3, 2}}, false)};
 }
 
