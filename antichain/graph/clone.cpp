@@ -39,16 +39,30 @@ std::vector<Op> Cloner::copies_it_waits_for(Op op) const {
 }
 
 Op Cloner::copy_with(Op op, const std::vector<Var>& inputs, const Attrs& attrs) {
-  const LocationGuard location(target_, op.location(), /*force=*/true);
+  return copy_together({&op, 1}, inputs, attrs);
+}
+
+Op Cloner::copy_together(std::span<const Op> ops, const std::vector<Var>& inputs,
+                         const Attrs& attrs) {
+  const Op first = ops[0];
+  const LocationGuard location(target_, first.location(), /*force=*/true);
   std::vector<RegionId> regions;
-  for (RegionId region : op.regions()) {
+  for (RegionId region : first.regions()) {
     regions.push_back(copy_region(region));
   }
-  const std::vector<Op> earlier = copies_it_waits_for(op);
-  const Op twin = target_.add(
-      op.def(), inputs, renamed_dims_.empty() ? attrs : attrs.substitute(renamed_dims_),
-      std::move(regions), op.location(), earlier.empty() ? Sharing::of_equal_ops : Sharing::none);
-  op_copies_[op.id()] = twin.id();
+  std::vector<Op> earlier;
+  for (Op op : ops) {
+    const std::vector<Op> more = copies_it_waits_for(op);
+    earlier.insert(earlier.end(), more.begin(), more.end());
+  }
+  const Op twin =
+      target_.add(first.def(), inputs,
+                  renamed_dims_.empty() ? attrs : attrs.substitute(renamed_dims_),
+                  std::move(regions), first.location(),
+                  earlier.empty() ? Sharing::of_equal_ops : Sharing::none);
+  for (Op op : ops) {
+    op_copies_[op.id()] = twin.id();
+  }
   // Edges that effects imply were made by add(); an edge that stands there twice does no harm.
   for (Op before : earlier) {
     target_.add_control_edge(before, twin);

@@ -33,6 +33,8 @@ class Cloner {
   /// Copies one op with these inputs, of the target, and attributes, of the source, instead of its
   /// own; what stands for its outputs is for the caller to say.
   Op copy_with(Op op, const std::vector<Var>& inputs, const Attrs& attrs);
+  /// Does so for several ops of one kind, which become one op: it waits for what any of them does.
+  Op copy_together(std::span<const Op> ops, const std::vector<Var>& inputs, const Attrs& attrs);
   /// Returns a shape of the source as it is in the target.
   Dims renamed(const Dims& shape) const;
   /// Copies ops of one region, in the way that it was given or one by one.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "antichain/graph/evaluator.h"
+#include "antichain/graph/state_names.h"
 #include "antichain/graph/structural_ops.h"
 
 namespace antichain {
@@ -266,6 +267,9 @@ const StateInfo& Graph::add_state(StateInfo state) {
     return *known;
   }
   require(!state.name.empty(), "a state must have a name");
+  require(state.name.find(kStateSeparator) == std::string::npos,
+          "state '{}' has '{}' in its name, which stands between names of states", state.name,
+          kStateSeparator);
   for (Dim dim : state.type.shape) {
     require<ShapeError>(dim.is_constant(), "state '{}' must have a known shape, got {}", state.name,
                         to_string(state.type.shape));

@@ -23,7 +23,7 @@ class JvpContext;     // antichain/graph/derivative_context.h
 class KernelContext;  // antichain/graph/kernel_context.h
 
 /// Says what an op does beside computing its outputs; ops with an effect keep their order. The
-/// states that an op reads or writes are its attributes "state", "state_1", "state_2", ...
+/// states that an op reads or writes: its attributes "state", "state_1", ... (state_names.h).
 enum class Effect { none, reads_state, writes_state, external };
 
 /// Describes one input of a sample: its shape and what to fill it with.

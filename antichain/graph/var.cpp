@@ -4,6 +4,7 @@
 
 #include "antichain/graph/evaluator.h"
 #include "antichain/graph/graph.h"
+#include "antichain/graph/state_names.h"
 
 namespace antichain {
 
@@ -77,7 +78,8 @@ std::vector<std::string> Op::states() const {
   if (def().effect == Effect::reads_state || def().effect == Effect::writes_state) {
     for (const auto& [name, value] : attrs().entries()) {
       if (name.starts_with("state")) {
-        names.push_back(std::get<std::string>(value));
+        const std::vector<std::string> alike = split_state_names(std::get<std::string>(value));
+        names.insert(names.end(), alike.begin(), alike.end());
       }
     }
   }

@@ -53,6 +53,17 @@ std::vector<Sample> fused_product_samples() {
                            [&] { return Vars{tanh(matmul(in[0], in[1], options) + in[2])}; });
     };
   };
+  const auto rectified = [](bool bias) {
+    return [bias](Graph& graph, std::span<const Var> in) {
+      return fused_product(graph, [&] {
+        const Var product = matmul(in[0], in[1]);
+        return Vars{relu(bias ? product + in[2] : product)};
+      });
+    };
+  };
+  const auto bias_alone = [](Graph& graph, std::span<const Var> in) {
+    return fused_product(graph, [&] { return Vars{in[2] + matmul(in[0], in[1])}; });
+  };
   const auto residual = [](Graph& graph, std::span<const Var> in) {
     return fused_product(graph, [&] {
       const Var sum = matmul(in[0], in[1]) * 0.5 + in[2];
@@ -68,6 +79,9 @@ std::vector<Sample> fused_product_samples() {
   return {{"bias and activation", {{{5, 4}}, {{4, 3}}, {{3}}}, layer({})},
           {"transposed", {{{4, 5}}, {{3, 4}}, {{3}}}, layer({true, true})},
           {"batch", {{{2, 5, 4}}, {{4, 3}}, {{5, 1}}}, layer({})},
+          {"bias and relu", {{{5, 4}}, {{4, 3}}, {{3}}}, rectified(true)},
+          {"relu", {{{5, 4}}, {{4, 3}}}, rectified(false)},
+          {"bias", {{{2, 5, 4}}, {{2, 4, 3}}, {{1, 3}}}, bias_alone},
           {"residual", {{{5, 4}}, {{4, 3}}, {{3}}, {{5, 3}}}, residual},
           {"convolution", {{{2, 3, 5}}, {{4, 3, 3}}, {{4, 1}}}, convolution(false)},
           {"channels last", {{{2, 5, 3}}, {{4, 3, 3}}, {{4}}}, convolution(true)},

@@ -2,6 +2,8 @@
 //
 // Inputs: gradient, numbers (f64: factor of the gradient, its largest absolute value, then those of
 // the rule, see antichain/ops/update_rules.h) and a bool that says whether to do anything at all.
+// An op may do so for several parameters of one element type: their gradients come first, each
+// attribute names a state of every parameter, and there is an output for each.
 #pragma once
 
 #include <array>
@@ -28,6 +30,11 @@ struct GradientUse {
 /// rule's buffers. Returns the new value of the first.
 Var update_states(const OpDef& rule, const std::vector<std::string>& states, Var gradient,
                   const GradientUse& use, const std::vector<Operand>& numbers);
+
+/// Returns the states that an update changes, by parameter.
+std::vector<std::vector<std::string>> updated_states(const Attrs& attrs);
+/// Returns the attributes of an update that changes these.
+Attrs update_attributes(const std::vector<std::vector<std::string>>& states);
 
 /// Returns the element type of the buffers of a state of type `dtype`: 16 bits are too few to add
 /// up small changes.

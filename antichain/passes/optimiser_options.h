@@ -21,7 +21,8 @@ struct OptimiserOptions {
   bool fast_math = false;                  // floats may be added and multiplied in another order
   LayoutGain layout_gain = nullptr;        // of choose-layouts; unset: what the backend says
   std::function<bool(Op)> is_missing = nullptr;  // of decompose; unset: what the backend says
-  bool split_chains = false;  // of split-chains; devices that are given whole steps want it
+  bool split_chains = false;   // of split-chains; also where the backend wants few kernels
+  bool batch_updates = false;  // of batch-updates; the same
 };
 
 }  // namespace antichain

@@ -53,6 +53,11 @@ class Backend : public TensorMemory {
   /// that have channels once: 1 where they would be copied otherwise, below 0 where it is slower.
   virtual double channels_last_gain(Op) const { return 0; }
 
+  /// Returns whether it is worth memory to have fewer kernels with more work each: gradients of
+  /// small parameters that wait to be applied at once, values of the steps of a chain that are
+  /// stacked.
+  virtual bool wants_few_kernels() const { return false; }
+
   /// Returns the code that was generated for an op, for people to read; empty where there is none.
   virtual std::string generated_code(Op) const { return {}; }
 

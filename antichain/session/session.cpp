@@ -97,8 +97,10 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
   if (!optimiser.is_missing && backend_->device() != Device{}) {
     optimiser.is_missing = [this](Op op) { return !backend_->kernels().has_kernel(op); };
   }
-  // What is stacked takes memory.
-  optimiser.split_chains |= backend_->records() && !options.memory_budget;
+  // Both take memory: for what is stacked, and for gradients that wait for others.
+  const bool few_kernels = backend_->wants_few_kernels() && !options.memory_budget;
+  optimiser.split_chains |= few_kernels;
+  optimiser.batch_updates |= few_kernels;
   GraphCopy copy = optimise(graph, outputs, effects, optimiser);
   count_runs(copy);
   if (options.memory_budget) {

@@ -3,12 +3,19 @@
 
 #include "antichain/backends/cuda/code_loader.h"
 #include "antichain/backends/cuda/elementwise_kernels.h"
+#include "antichain/backends/cuda/fused_product_kernels.h"
 #include "antichain/backends/cuda/fused_rows.h"
+#include "antichain/backends/cuda/reduce_kernels.h"
+#include "antichain/backends/cuda/update_kernels.h"
 #include "antichain/graph/kernel_context.h"
 #include "antichain/graph/traversal.h"
 #include "antichain/ops/creation.h"
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/fused.h"
+#include "antichain/ops/fused_product.h"
+#include "antichain/ops/reduce.h"
+#include "antichain/ops/shape_ops.h"
+#include "antichain/ops/update_ops.h"
 
 namespace antichain::cuda {
 namespace {
@@ -77,21 +84,145 @@ TEST_P(CudaCode, EverythingElementwiseCompiles) {
   });
 }
 
+// Builds a sample and returns the op that its first value comes from.
+Op built(Graph& graph, const Sample& sample, DType dtype) {
+  std::vector<Var> inputs;
+  for (const SampleInput& input : sample.inputs) {
+    inputs.push_back(graph.input("x" + std::to_string(inputs.size()), dtype,
+                                 {input.shape.begin(), input.shape.end()}));
+  }
+  return sample.build(graph, inputs)[0].producer();
+}
+
+TEST_P(CudaCode, ReductionsCompile) {
+  const auto compiles = [](const OpDef& def, const Ints& axes) {
+    Graph graph;
+    const Var x = graph.input("x", GetParam(), {3, 4, 5});
+    with_context(graph.add(def, {x}, {{"axes", axes}}), [](const KernelContext& context) {
+      EXPECT_FALSE(compile_kernel(reduce_code(context), kHopper).empty());
+    });
+  };
+  for (const OpDef* def :
+       {&sum_def(), &prod_def(), &mean_def(), &reduce_min_def(), &reduce_max_def()}) {
+    if (def->dtypes.contains(GetParam())) {
+      compiles(*def, {0, 2});
+    }
+  }
+  if (sum_def().dtypes.contains(GetParam())) {
+    compiles(sum_def(), {});
+  }
+}
+
 class CudaRowCode : public testing::TestWithParam<DType> {};
 
 TEST_P(CudaRowCode, RowsCompile) {
   for (const Sample& sample : fused_def().samples()) {
     SCOPED_TRACE(sample.label);
     Graph graph;
-    std::vector<Var> inputs;
-    for (const SampleInput& input : sample.inputs) {
-      inputs.push_back(graph.input("x" + std::to_string(inputs.size()), GetParam(),
-                                   {input.shape.begin(), input.shape.end()}));
-    }
-    const Op op = sample.build(graph, inputs)[0].producer();
-    with_context(op, [](const KernelContext& context) {
-      EXPECT_FALSE(compile_kernel(row_code(context), kHopper).empty());
+    with_context(built(graph, sample, GetParam()), [](const KernelContext& context) {
+      const std::string whole = row_code(context), split = row_code(context, true);
+      EXPECT_FALSE(compile_kernel(whole, kHopper).empty());
+      if (split != whole) {
+        EXPECT_FALSE(compile_kernel(split, kHopper).empty());
+      }
     });
+  }
+}
+
+TEST_P(CudaRowCode, LongRowsThatBecomeNumbersAreSplit) {
+  Graph graph;
+  const Var x = graph.input("x", GetParam(), {2, 5});
+  const auto is_split = [&](const std::function<Vars()>& body) {
+    bool split = false;
+    with_context(fused(graph, body)[0].producer(), [&](const KernelContext& context) {
+      split = row_code(context, true) != row_code(context);
+    });
+    return split;
+  };
+  EXPECT_TRUE(is_split([&] { return Vars{sqrt(mean(square(x), {1}, true)), max(-x, {1}, true)}; }));
+  EXPECT_FALSE(is_split([&] { return Vars{x - mean(x * x, {1}, true)}; }));
+  EXPECT_FALSE(is_split([&] {
+    return Vars{sum(exp(x - max(x, {1}, true)), {1}, true)};
+  }));
+}
+
+TEST_P(CudaRowCode, FusedProductsCompile) {
+  for (const Sample& sample : fused_product_def().samples()) {
+    SCOPED_TRACE(sample.label);
+    Graph graph;
+    with_context(built(graph, sample, GetParam()), [](const KernelContext& context) {
+      EXPECT_FALSE(compile_kernel(fused_product_code(context), kHopper).empty());
+    });
+  }
+}
+
+TEST_P(CudaRowCode, UpdatesCompile) {
+  for (const OpDef* def : update_family()) {
+    SCOPED_TRACE(def->name);
+    for (const Sample& sample : def->samples()) {
+      if (sample.label != "several") {
+        continue;
+      }
+      Graph graph;
+      with_context(built(graph, sample, GetParam()), [](const KernelContext& context) {
+        EXPECT_FALSE(compile_kernel(update_code(context), kHopper).empty());
+      });
+    }
+  }
+}
+
+// Elements are read and written in runs where there are many, and one by one where sizes do not
+// allow it.
+TEST_P(CudaRowCode, RunsOfElementsCompile) {
+  const auto code = [](std::int64_t columns) {
+    Graph graph;
+    const Var x = graph.input("x", GetParam(), {512, columns});
+    const Var bias = graph.input("bias", GetParam(), {columns});
+    const Var scale = graph.input("scale", GetParam(), {512, 1});
+    std::string text;
+    const Vars results = fused(graph, [&] {
+      return Vars{relu(x * scale + bias), greater(x, 0), cast(x * 2, f32)};
+    });
+    with_context(results[0].producer(),
+                 [&](const KernelContext& context) { text = elementwise_code(context); });
+    EXPECT_FALSE(compile_kernel(text, kHopper).empty());
+    return text;
+  };
+  const std::string length = GetParam() == f64 ? "2" : "4";
+  EXPECT_NE(code(512).find("compute<" + length + ">"), std::string::npos);
+  const std::string one_by_one = code(513);
+  EXPECT_EQ(one_by_one.find("compute<2>"), std::string::npos);
+  EXPECT_EQ(one_by_one.find("compute<4>"), std::string::npos);
+}
+
+// Only where an op says so are a product and a sum rounded once.
+TEST(CudaCode, ContractedSumsAreFused) {
+  for (const DType dtype : {f32, f64}) {
+    Graph graph;
+    const Var a = graph.input("a", dtype, {5, 3}), b = graph.input("b", dtype, {3});
+    const auto code = [&](bool contract, bool rows) {
+      const Op plain = fused(graph, [&] {
+                         const Var product = a * b;
+                         const Var value = (product + b) * (a - product) + (product - b);
+                         return Vars{rows ? sum(value, {1}, true) : value};
+                       })[0]
+                           .producer();
+      Attrs attrs = plain.attrs();
+      attrs.set("contract", contract);
+      const Op op = graph.add(plain.def(), plain.inputs(), attrs,
+                              {plain.regions().begin(), plain.regions().end()});
+      std::string text;
+      with_context(op, [&](const KernelContext& context) {
+        text = rows ? row_code(context) : elementwise_code(context);
+      });
+      EXPECT_FALSE(compile_kernel(text, kHopper).empty());
+      return text;
+    };
+    const std::string fma = dtype == f64 ? "__fma_rn" : "__fmaf_rn";
+    for (const bool rows : {false, true}) {
+      EXPECT_NE(code(true, rows).find(fma), std::string::npos);
+      EXPECT_EQ(code(false, rows).find(fma), std::string::npos);
+    }
   }
 }
 

@@ -10,29 +10,24 @@ namespace {
 
 constexpr std::int64_t kGrain = 16 * 1024;  // elements: a task is far more than starting one costs
 
-KernelFunction step_by(UpdateLoop loop, const std::vector<std::string>& states) {
+KernelFunction step_by(UpdateLoop loop, const std::vector<std::vector<std::string>>& states) {
   return [loop, states](KernelContext& context) {
-    if (!context.in(2).item<bool>()) {
-      context.out() = context.states->get(states[0], *context.device);
-      return;
+    const bool now = context.in(context.num_inputs() - 1).item<bool>();
+    const double* const numbers = context.in(context.num_inputs() - 2).data<double>();
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      if (!now) {
+        *context.outputs[i] = context.states->get(states[i][0], *context.device);
+        continue;
+      }
+      const Tensor& gradient = *context.inputs[i];
+      const auto change = [&](const UpdatedMemory& memory) {
+        parallel_ranges(gradient.numel(), kGrain, [&](std::int64_t first, std::int64_t last) {
+          loop(memory.before.data(), memory.after.data(), gradient.raw(), numbers, first, last);
+        });
+      };
+      *context.outputs[i] = change_states(*context.states, states[i], change);
     }
-    const double* const numbers = context.in(1).data<double>();
-    const void* const gradient = context.in(0).raw();
-    const auto change = [&](const UpdatedMemory& memory) {
-      parallel_ranges(context.in(0).numel(), kGrain, [&](std::int64_t first, std::int64_t last) {
-        loop(memory.before.data(), memory.after.data(), gradient, numbers, first, last);
-      });
-    };
-    context.out() = change_states(*context.states, states, change);
   };
-}
-
-std::vector<std::string> states_in(const Attrs& attrs) {
-  std::vector<std::string> states;
-  for (const auto& [name, value] : attrs.entries()) {
-    states.push_back(std::get<std::string>(value));
-  }
-  return states;
 }
 
 }  // namespace
@@ -47,7 +42,7 @@ void register_optimiser_steps(KernelTable& kernels) {
                          .plan =
                              [row](const KernelContext& context) {
                                const auto dtype = static_cast<int>(context.in(0).dtype());
-                               return step_by(row->loops[dtype], states_in(*context.attrs));
+                               return step_by(row->loops[dtype], updated_states(*context.attrs));
                              }});
     }
   });

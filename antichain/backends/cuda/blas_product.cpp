@@ -90,6 +90,15 @@ BlasProduct::BlasProduct(std::shared_ptr<const BlasLibrary> library, const BlasS
   // out^T = b^T a^T: the library's first matrix is b.
   set(product_, CUBLASLT_MATMUL_DESC_TRANSA, s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(product_, CUBLASLT_MATMUL_DESC_TRANSB, s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+  if (s.bias || s.relu) {
+    set(product_, CUBLASLT_MATMUL_DESC_EPILOGUE,
+        !s.relu   ? CUBLASLT_EPILOGUE_BIAS
+        : !s.bias ? CUBLASLT_EPILOGUE_RELU
+                  : CUBLASLT_EPILOGUE_RELU_BIAS);
+  }
+  if (s.bias) {  // any address: what is found must be able to read one
+    set(product_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, library_->workspace());
+  }
   const auto layout = [&](std::int64_t rows, std::int64_t columns, bool transposed,
                           std::int64_t step) {
     return make_layout(type, transposed ? columns : rows, transposed ? rows : columns, s.count,
@@ -110,8 +119,10 @@ BlasProduct::BlasProduct(std::shared_ptr<const BlasLibrary> library, const BlasS
                                                    preference, 1, &found, &count);
   }
   static_cast<void>(blas().cublasLtMatmulPreferenceDestroy(preference));
-  check_blas(status, "planning a product");
-  ensure(count == 1, "cuBLASLt has no product of this size");
+  if (status != CUBLAS_STATUS_NOT_SUPPORTED) {
+    check_blas(status, "planning a product");
+    is_possible_ = count == 1;
+  }
   algorithm_ = found.algo;
 }
 
@@ -122,12 +133,15 @@ BlasProduct::~BlasProduct() {
   static_cast<void>(blas().cublasLtMatmulDescDestroy(product_));
 }
 
-void BlasProduct::run(const void* a, const void* b, void* out) const {
+void BlasProduct::run(const void* a, const void* b, void* out, const void* bias) const {
   constexpr double kOne = 1, kZero = 0;
   constexpr float kOneFloat = 1, kZeroFloat = 0;
   const void* const alpha = is_double_ ? static_cast<const void*>(&kOne) : &kOneFloat;
   const void* const beta = is_double_ ? static_cast<const void*>(&kZero) : &kZeroFloat;
   library_->context().use();
+  if (bias != nullptr) {
+    set(product_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+  }
   check_blas(blas().cublasLtMatmul(library_->handle(), product_, alpha, b, b_, a, a_, beta, out,
                                    out_, out, out_, &algorithm_, library_->workspace(),
                                    library_->workspace_bytes(), library_->context().stream()),

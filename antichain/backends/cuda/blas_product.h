@@ -30,12 +30,14 @@ class BlasLibrary {
 };
 
 /// `count` products out[rows, columns] = a[rows, inner] b[inner, columns] of packed matrices, which
-/// may be stored transposed. Steps lead from a matrix to the next, in elements.
+/// may be stored transposed. Steps lead from a matrix to the next, in elements. A bias [columns] is
+/// added to every row, and relu taken of the sum, before either is rounded.
 struct BlasSizes {
   DType dtype;
   std::int64_t rows, columns, inner;
   bool transpose_a = false, transpose_b = false;
   std::int64_t count = 1, a_step = 0, b_step = 0;
+  bool bias = false, relu = false;
 };
 
 class BlasProduct {
@@ -45,15 +47,17 @@ class BlasProduct {
   BlasProduct(const BlasProduct&) = delete;
   BlasProduct& operator=(const BlasProduct&) = delete;
 
+  /// Returns whether the library can compute it.
+  bool is_possible() const { return is_possible_; }
   /// Enqueues it.
-  void run(const void* a, const void* b, void* out) const;
+  void run(const void* a, const void* b, void* out, const void* bias = nullptr) const;
 
  private:
   std::shared_ptr<const BlasLibrary> library_;
   cublasLtMatmulDesc_t product_ = nullptr;
   cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, out_ = nullptr;
   cublasLtMatmulAlgo_t algorithm_ = {};
-  bool is_double_;
+  bool is_double_, is_possible_ = false;
 };
 
 }  // namespace antichain::cuda

@@ -7,7 +7,6 @@
 #include <span>
 #include <unordered_map>
 
-#include "antichain/backends/cuda/element_code.h"
 #include "antichain/graph/structural_ops.h"
 #include "antichain/graph/traversal.h"
 #include "antichain/ops/fused.h"
@@ -132,7 +131,7 @@ class Reader {
   void read(Op op) {
     if (&op.def() == &constant_def()) {
       want(op.output().rank() == 0, "there is a constant of several elements");
-      names_[op.output().id()] = {.number = number_code(op.attrs().get<Tensor>("value"))};
+      names_[op.output().id()] = {.number = op};
     } else if (&op.def() == &matmul_def()) {
       read_product(op, op.inputs());
     } else if (&op.def() == &slice_def()) {
@@ -143,7 +142,8 @@ class Reader {
       read_fused_product(op);
     } else if (&op.def() == &fused_def()) {
       const RegionInfo& region = graph_.region(op.regions()[0]);
-      read_elements(region.ops, region.params, op.inputs(), region.results, op.outputs());
+      read_elements(region.ops, region.params, op.inputs(), region.results, op.outputs(),
+                    op.attrs().get<bool>("contract"));
     } else {
       want(is_elementwise(op.def()), fmt::format("there is {}", op.def().name));
       const OpId id = op.id();
@@ -179,13 +179,15 @@ class Reader {
     std::vector<OpId> others;
     std::ranges::copy_if(region.ops, std::back_inserter(others),
                          [&](OpId id) { return !(id == product.id()); });
-    read_elements(others, region.params, op.inputs(), region.results, op.outputs());
+    read_elements(others, region.params, op.inputs(), region.results, op.outputs(),
+                  op.attrs().get<bool>("contract"));
   }
 
   // `params` stand for `arguments`.
   void read_elements(std::span<const OpId> ops, std::span<const VarId> params,
-                     const Vars& arguments, std::span<const VarId> results, const Vars& outputs) {
-    ChainElements elements{.columns = -1};
+                     const Vars& arguments, std::span<const VarId> results, const Vars& outputs,
+                     bool contract = false) {
+    ChainElements elements{.columns = -1, .contract = contract};
     std::unordered_map<VarId, Var> given;
     for (std::size_t i = 0; i < params.size(); ++i) {
       given.emplace(params[i], arguments[i]);

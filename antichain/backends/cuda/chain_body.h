@@ -32,7 +32,7 @@ struct ChainValue {
 struct ChainOperand {
   int value = -1;  // none: a number or the step
   std::int64_t first = 0, columns = 1;
-  std::string number = {};  // C++; empty: the step
+  Op number = {};  // a constant; none: the step
 };
 
 /// out = left · matrix.
@@ -53,6 +53,7 @@ struct ChainElements {
   };
   std::vector<Result> results;
   std::int64_t columns;
+  bool contract = false;  // may round a * b + c once
 };
 using ChainStage = std::variant<ChainProduct, ChainElements>;
 

@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <set>
-#include <unordered_map>
 
 #include "antichain/backends/cuda/element_code.h"
-#include "antichain/graph/structural_ops.h"
 
 namespace antichain::cuda {
 
@@ -227,7 +225,7 @@ class Writer {
   std::string code_of(const ChainElements& elements) {
     std::vector<int> others, own, written;
     std::string loads;
-    std::unordered_map<VarId, std::string> names;
+    ValueNames names;
     const auto new_name = [&names](VarId id) {
       return names[id] = fmt::format("x{}", names.size());
     };
@@ -235,7 +233,7 @@ class Writer {
       const std::string name = new_name(id);
       if (read.value < 0) {
         loads += fmt::format("      const auto {} = {};\n", name,
-                             read.number.empty() ? "at" : read.number);
+                             read.number.valid() ? element_code(read.number, {}) : "at");
         continue;
       }
       const ChainValue& from = value(read.value);
@@ -264,15 +262,8 @@ class Writer {
                           elements.columns);
     text += loads;
     for (Op op : elements.ops) {
-      std::vector<std::string> operands;
-      for (Var input : op.inputs()) {
-        operands.push_back(names.at(input.id()));
-      }
-      const std::string name = new_name(op.output().id());
-      text +=
-          fmt::format("      const auto {} = {};\n", name,
-                      &op.def() == &constant_def() ? number_code(op.attrs().get<Tensor>("value"))
-                                                   : element_code(op, operands));
+      const std::string code = element_code(op, names, elements.contract);
+      text += fmt::format("      const auto {} = {};\n", new_name(op.output().id()), code);
     }
     for (const ChainElements::Result& result : elements.results) {
       const std::string_view type = storage_type(value(result.value).dtype);

@@ -8,6 +8,7 @@
 #endif
 #include "antichain/backends/cuda/device_context.h"
 #include "antichain/backends/cuda/elementwise_kernels.h"
+#include "antichain/backends/cuda/fused_product_kernels.h"
 #include "antichain/backends/cuda/graph_recording.h"
 #include "antichain/backends/cuda/index_kernels.h"
 #include "antichain/backends/cuda/matmul_kernels.h"
@@ -34,6 +35,7 @@ class CudaBackend final : public Backend {
 #ifdef ANTICHAIN_HAS_CUDNN
     cuda::register_convolution(kernels_, context_);
 #endif
+    cuda::register_fused_products(kernels_, context_);
     cuda::register_chains(kernels_, context_);
     cuda::register_random(kernels_, context_);
     cuda::register_optimiser_steps(kernels_, context_);
@@ -71,6 +73,7 @@ class CudaBackend final : public Backend {
     const bool is_conv = std::ranges::find(convolutions, &op.def()) != convolutions.end();
     return is_conv && (dtype == bf16 || dtype == f16) ? 1 : 0;
   }
+  bool wants_few_kernels() const override { return true; }
   bool records() const override { return true; }
   std::unique_ptr<Recording> record(FunctionRef<void()> run) const override {
     return cuda::record_graph(context_, run);

@@ -5,7 +5,10 @@
 
 #include <bit>
 #include <cctype>
+#include <optional>
+#include <vector>
 
+#include "antichain/graph/structural_ops.h"
 #include "antichain/ops/elementwise.h"
 
 namespace antichain::cuda {
@@ -17,6 +20,40 @@ std::string float_code(DType dtype, double value) {
              ? fmt::format("__longlong_as_double(0x{:016X}LL)", std::bit_cast<std::uint64_t>(value))
              : fmt::format("__int_as_float(0x{:08X})",
                            std::bit_cast<std::uint32_t>(static_cast<float>(value)));
+}
+
+std::string number_code(const Tensor& number) {
+  const DType dtype = number.dtype();
+  if (is_float(dtype)) {
+    return float_code(dtype, number.item<double>());
+  }
+  return dtype == DType::boolean
+             ? (number.item<bool>() ? "true" : "false")
+             : fmt::format("(long long)0x{:X}ULL",
+                           static_cast<std::uint64_t>(number.item<std::int64_t>()));
+}
+
+// a * b + c rounded once, if the op adds or subtracts such a product of floats that are computed in
+// their own precision.
+std::optional<std::string> contracted_code(Op op, const ValueNames& names) {
+  const DType dtype = op.output().dtype();
+  const bool subtracts = op.def().name == "subtract";
+  if ((!subtracts && &op.def() != &add_def()) || (dtype != DType::f32 && dtype != DType::f64)) {
+    return std::nullopt;
+  }
+  for (const int i : {0, 1}) {
+    const Var product = op.input(i);
+    if (op.graph().is_region_param(product) || &product.producer().def() != &multiply_def()) {
+      continue;
+    }
+    const Op factors = product.producer();
+    const bool minus_product = subtracts && i == 1, minus_other = subtracts && i == 0;
+    return fmt::format("{}({}{}, {}, {}{})", dtype == DType::f64 ? "__fma_rn" : "__fmaf_rn",
+                       minus_product ? "-" : "", names.at(factors.input(0).id()),
+                       names.at(factors.input(1).id()), minus_other ? "-" : "",
+                       names.at(op.input(1 - i).id()));
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -49,18 +86,19 @@ std::string_view storage_type(DType dtype) {
   return "bool";
 }
 
-std::string number_code(const Tensor& number) {
-  const DType dtype = number.dtype();
-  if (is_float(dtype)) {
-    return float_code(dtype, number.item<double>());
+std::string element_code(Op op, const ValueNames& names, bool contract) {
+  if (&op.def() == &constant_def()) {
+    return number_code(op.attrs().get<Tensor>("value"));
   }
-  return dtype == DType::boolean
-             ? (number.item<bool>() ? "true" : "false")
-             : fmt::format("(long long)0x{:X}ULL",
-                           static_cast<std::uint64_t>(number.item<std::int64_t>()));
-}
-
-std::string element_code(Op op, std::span<const std::string> operands) {
+  if (contract) {
+    if (const std::optional<std::string> code = contracted_code(op, names)) {
+      return *code;
+    }
+  }
+  std::vector<std::string> operands;
+  for (Var input : op.inputs()) {
+    operands.push_back(names.at(input.id()));
+  }
   const DType to = op.output().dtype();
   const std::string_view storage = storage_type(to);
   if (&op.def() == &cast_def()) {

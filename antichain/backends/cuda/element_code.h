@@ -1,8 +1,9 @@
 // Element-wise ops as CUDA C++.
 #pragma once
 
-#include <span>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 
 #include "antichain/graph/graph.h"
 
@@ -12,10 +13,12 @@ namespace antichain::cuda {
 std::string_view storage_type(DType dtype);
 /// Returns "ReluGradient" for "relu_gradient": functors are called as their ops are.
 std::string camel_case(std::string_view name);
+
+/// Names in the code of values that ops read.
+using ValueNames = std::unordered_map<VarId, std::string>;
 /// Returns what computes an element of the op's output from those of its inputs, rounded as if it
-/// were stored.
-std::string element_code(Op op, std::span<const std::string> operands);
-/// Returns a number of one element as a literal of the type that it is computed in.
-std::string number_code(const Tensor& number);
+/// were stored; a number as a literal. With `contract`, what adds to a product in the same body may
+/// round once: the names of the product's factors are in sight then, too.
+std::string element_code(Op op, const ValueNames& names, bool contract = false);
 
 }  // namespace antichain::cuda

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
-#include <unordered_map>
+#include <unordered_set>
 
 #include "antichain/backends/cuda/element_code.h"
 #include "antichain/backends/cuda/fused_rows.h"
@@ -13,18 +14,21 @@
 #include "antichain/graph/structural_ops.h"
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/fused.h"
+#include "antichain/ops/fused_product.h"
 
 namespace antichain::cuda {
 
 namespace {
 
 constexpr std::int64_t kMostOf32Bits = std::int64_t{1} << 31;
+constexpr std::int64_t kLongestRun = 8, kRunBytes = 16;
+constexpr std::int64_t kFewestThreads = 1 << 15;  // below, multiprocessors would have nothing to do
 
 // The ops of a kernel in order, with names for the values that they read.
 class Body {
  public:
   explicit Body(Op op) {
-    if (&op.def() != &fused_def()) {
+    if (op.regions().empty()) {
       ops_ = {op};
       for (int i = 0; i < op.num_inputs(); ++i) {
         params_.push_back(op.input(i).id());
@@ -32,43 +36,41 @@ class Body {
       results_ = {op.output().id()};
       return;
     }
+    contract_ = op.attrs().get<bool>("contract");
     Graph& graph = op.graph();
     const RegionInfo& body = graph.region(op.regions()[0]);
-    for (const OpId id : body.ops) {
-      ops_.push_back(graph.op(id));
-    }
-    params_ = body.params;
     results_ = body.results;
+    for (const OpId id : body.ops) {
+      if (!is_fusible_product(graph.op(id).def())) {
+        ops_.push_back(graph.op(id));
+      }
+    }
+    if (&op.def() == &fused_def()) {
+      params_ = body.params;
+      return;
+    }
+    for (const std::size_t input : element_inputs(op)) {
+      params_.push_back(body.params[input]);
+    }
+    params_.push_back(product_of(op).output().id());
   }
 
-  // Statements that compute every value from in0, in1, ..., and store results to out0, ...
+  // Statements that compute every value from x0, x1, ..., and put results into r0, r1, ...
   std::string code(Graph& graph) const {
-    std::unordered_map<VarId, std::string> names;
+    ValueNames names;
     // An op may read one value twice.
     for (std::size_t i = 0; i < params_.size(); ++i) {
       names.try_emplace(params_[i], fmt::format("x{}", i));
     }
     std::string text;
-    for (std::size_t n = 0; n < ops_.size(); ++n) {
-      const Op op = ops_[n];
-      std::string value;
-      if (&op.def() == &constant_def()) {
-        value = number_code(op.attrs().get<Tensor>("value"));
-      } else {
-        std::vector<std::string> operands;
-        for (Var input : op.inputs()) {
-          operands.push_back(names.at(input.id()));
-        }
-        value = element_code(op, operands);
-      }
-      text += fmt::format("    const auto v{} = {};\n", n, value);
-      names.emplace(op.output().id(), fmt::format("v{}", n));
+    for (const Op op : ops_) {
+      const std::string name = fmt::format("v{}", names.size());
+      text += fmt::format("      const auto {} = {};\n", name, element_code(op, names, contract_));
+      names.emplace(op.output().id(), name);
     }
-    // After all loads: an output may be the memory of an input, element for element.
     for (std::size_t i = 0; i < results_.size(); ++i) {
-      const std::string_view type = storage_type(graph.var(results_[i]).dtype());
-      text += fmt::format("    (({}*)a.out[{}])[i] = stored<{}>({});\n", type, i, type,
-                          names.at(results_[i]));
+      text += fmt::format("      r{}.at[e] = stored<{}>({});\n", i,
+                          storage_type(graph.var(results_[i]).dtype()), names.at(results_[i]));
     }
     return text;
   }
@@ -76,27 +78,96 @@ class Body {
  private:
   std::vector<Op> ops_;
   std::vector<VarId> params_, results_;
+  bool contract_ = false;
 };
 
-std::string kernel_text(const KernelContext& context, const StridedLoop& loop) {
+// How many elements a thread computes at once: as many as it can read and write by one instruction
+// each, if there are enough for all threads of the GPU.
+std::int64_t run_length(const KernelContext& context, const StridedLoop& loop) {
+  std::int64_t longest = kLongestRun;
+  const auto fit = [&](DType dtype) {
+    longest = std::min(longest, kRunBytes / static_cast<std::int64_t>(size_of(dtype)));
+  };
+  for (std::size_t n = 0; n < context.inputs.size(); ++n) {
+    if (loop.kind_of(n) != StridedLoop::Kind::number) {
+      fit(context.inputs[n]->dtype());
+    }
+  }
+  for (const Tensor* output : context.outputs) {
+    fit(output->dtype());
+  }
+  while (longest > 1 && (!loop.has_runs(longest) || loop.count / longest < kFewestThreads)) {
+    longest /= 2;
+  }
+  return longest;
+}
+
+// What a run reads: before the loop over its elements, and in it.
+struct Loads {
+  std::string before, inside;
+};
+Loads loads_of(const KernelContext& context, const StridedLoop& loop, std::int64_t length) {
+  Loads loads;
+  for (std::size_t n = 0; n < context.inputs.size(); ++n) {
+    const std::string_view type = storage_type(context.inputs[n]->dtype());
+    const std::string place = loop.place_code(n);
+    if (loop.kind_of(n) == StridedLoop::Kind::number || loop.inner_stride(n) == 0) {
+      loads.before += fmt::format("  const auto x{0} = load<{1}>(((const {1}*)a.in[{0}])[{2}]);\n",
+                                  n, type, place);
+    } else if (loop.is_run(n, length)) {
+      loads.before += fmt::format("  const auto d{0} = load_run<{1}, kLength>(a.in[{0}], {2});\n", n,
+                                  type, place);
+      loads.inside += fmt::format("      const auto x{0} = load<{1}>(d{0}.at[e]);\n", n, type);
+    } else {
+      loads.before += fmt::format("  const {1}* const d{0} = (const {1}*)a.in[{0}] + ({2});\n", n,
+                                  type, place);
+      loads.inside += fmt::format(
+          "      const auto x{0} = load<{1}>(d{0}[e * a.strides[{0}][{2}]]);\n", n, type,
+          loop.sizes.size() - 1);
+    }
+  }
+  return loads;
+}
+
+std::string kernel_text(const KernelContext& context, const StridedLoop& loop,
+                        std::int64_t length) {
   std::string text = "#include \"antichain/backends/cuda/device/element.cuh\"\n";
   text += "using namespace antichain;\nusing namespace antichain::device;\n";
   text += fmt::format("using Index = {};\n", loop.count < kMostOf32Bits ? "unsigned" : "long long");
   text += "struct Arguments {\n" + loop.members_code();
-  text += fmt::format("  const void* in[{}];\n  void* out[{}];\n}};\n",
+  text += fmt::format("  long long runs;\n  const void* in[{}];\n  void* out[{}];\n}};\n",
                       std::max(context.num_inputs(), 1), context.num_outputs());
-  text += "extern \"C\" __global__ void elementwise(const Arguments a) {\n";
-  text += "  const long long step = (long long)gridDim.x * blockDim.x;\n";
-  text +=
-      "  for (long long n = (long long)blockIdx.x * blockDim.x + threadIdx.x; n < a.count; n += "
-      "step) {\n    const Index i = Index(n);\n";
-  text += loop.positions_code();
-  for (std::size_t n = 0; n < context.inputs.size(); ++n) {
-    const std::string_view type = storage_type(context.inputs[n]->dtype());
-    text += fmt::format("    const auto x{} = load<{}>(((const {}*)a.in[{}])[{}]);\n", n, type,
-                        type, n, loop.place_code(n));
+  // A run of elements from i on.
+  const Loads loads = loads_of(context, loop, length);
+  text += "template <int kLength>\nvoid compute(const Arguments& a, Index i) {\n";
+  text += loop.positions_code() + loads.before;
+  std::string stores;
+  for (std::size_t n = 0; n < context.outputs.size(); ++n) {
+    text += fmt::format("  Run<{}, kLength> r{};\n", storage_type(context.outputs[n]->dtype()), n);
+    // After all loads: an output may be the memory of an input, element for element.
+    stores += fmt::format("  store_run(a.out[{0}], i, r{0});\n", n);
   }
-  return text + Body(context.op).code(context.op.graph()) + "  }\n}\n";
+  text += "#pragma unroll\n  for (int e = 0; e < kLength; ++e) {\n" + loads.inside;
+  text += Body(context.op).code(context.op.graph()) + "  }\n" + stores + "}\n";
+  text += fmt::format(R"(extern "C" __global__ void elementwise(const Arguments a) {{
+  const long long step = (long long)gridDim.x * blockDim.x;
+  const long long thread = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+  for (long long n = thread; {0} > 1 && n < a.runs; n += step) {{
+    compute<{0}>(a, Index(n * {0}));
+  }}
+  for (long long n = a.runs * {0} + thread; n < a.count; n += step) {{
+    compute<1>(a, Index(n));
+  }}
+}}
+)",
+                      length);
+  return text;
+}
+
+// Whether a run of elements can begin where a tensor does.
+bool is_aligned(const Tensor& tensor, std::int64_t length) {
+  const auto address = reinterpret_cast<std::uintptr_t>(tensor.raw());
+  return address % (static_cast<std::size_t>(length) * size_of(tensor.dtype())) == 0;
 }
 
 // Whether a fused op has more than one shape.
@@ -112,20 +183,7 @@ bool walks_rows(Op op) {
 }
 
 KernelFunction plan(const KernelContext& context, const Context& device) {
-  if (walks_rows(context.op)) {
-    return plan_rows(context, device);
-  }
-  const StridedLoop loop(context.out().shape(), context.inputs);
-  std::vector<std::int64_t> slots = loop.slots();
-  const std::size_t first_in = slots.size();
-  const std::size_t first_out = first_in + std::max<std::size_t>(context.inputs.size(), 1);
-  slots.resize(first_out + context.outputs.size());
-  const auto launch = std::make_shared<Launch>(device, kernel_text(context, loop), "elementwise",
-                                               loop.count, std::move(slots));
-  return [launch, first_in, first_out](KernelContext& run) {
-    launch->set_operands(first_in, first_out, run);
-    launch->run();
-  };
+  return walks_rows(context.op) ? plan_rows(context, device) : plan_elements(context, device);
 }
 
 Support supports(Op op) { return &op.def() == &fused_def() ? supports_rows(op) : Support{}; }
@@ -133,7 +191,56 @@ Support supports(Op op) { return &op.def() == &fused_def() ? supports_rows(op) :
 }  // namespace
 
 std::string elementwise_code(const KernelContext& context) {
-  return kernel_text(context, StridedLoop(context.out().shape(), context.inputs));
+  const StridedLoop loop(context.out().shape(), context.inputs);
+  return kernel_text(context, loop, run_length(context, loop));
+}
+
+std::vector<std::size_t> element_inputs(Op fused_product) {
+  Graph& graph = fused_product.graph();
+  const RegionInfo& body = graph.region(fused_product.regions()[0]);
+  std::unordered_set<VarId> read(body.results.begin(), body.results.end());
+  for (const OpId id : body.ops) {
+    const Op op = graph.op(id);
+    for (Var input : is_fusible_product(op.def()) ? std::vector<Var>() : op.inputs()) {
+      read.insert(input.id());
+    }
+  }
+  std::vector<std::size_t> inputs;
+  for (std::size_t i = 0; i < body.params.size(); ++i) {
+    if (read.contains(body.params[i])) {
+      inputs.push_back(i);
+    }
+  }
+  return inputs;
+}
+
+KernelFunction plan_elements(const KernelContext& context, const Context& device) {
+  const StridedLoop loop(context.out().shape(), context.inputs);
+  const std::int64_t length = run_length(context, loop), count = loop.count;
+  std::vector<std::size_t> read_in_runs;
+  for (std::size_t n = 0; n < context.inputs.size(); ++n) {
+    if (loop.is_run(n, length)) {
+      read_in_runs.push_back(n);
+    }
+  }
+  std::vector<std::int64_t> slots = loop.slots();
+  const std::size_t runs = slots.size(), first_in = runs + 1;
+  const std::size_t first_out = first_in + std::max<std::size_t>(context.inputs.size(), 1);
+  slots.resize(first_out + context.outputs.size());
+  const auto launch =
+      std::make_shared<Launch>(device, kernel_text(context, loop, length), "elementwise",
+                               (count + length - 1) / length, std::move(slots));
+  return [=](KernelContext& run) {
+    // Views may begin anywhere.
+    const bool aligned =
+        std::ranges::all_of(read_in_runs,
+                            [&](std::size_t n) { return is_aligned(*run.inputs[n], length); }) &&
+        std::ranges::all_of(run.outputs,
+                            [&](const Tensor* output) { return is_aligned(*output, length); });
+    launch->set(runs, length > 1 && aligned ? count / length : std::int64_t{0});
+    launch->set_operands(first_in, first_out, run);
+    launch->run();
+  };
 }
 
 void register_elementwise(KernelTable& kernels, const Context& context) {

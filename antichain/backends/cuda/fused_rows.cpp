@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "antichain/backends/cuda/block_split.h"
 #include "antichain/backends/cuda/element_code.h"
 #include "antichain/backends/cuda/fold_names.h"
 #include "antichain/backends/cuda/launch.h"
@@ -45,7 +46,21 @@ class RowWriter {
     }
   }
 
-  std::string text() {
+  // Whether several blocks can share a row: all of it is reduced in one walk, and nothing else of
+  // it is asked for.
+  bool can_split() const {
+    return last_round_ == 1 && std::ranges::all_of(body_.results, [this](VarId result) {
+             return is_of_row(graph_.var(result).producer());
+           });
+  }
+  std::size_t num_folds() const {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        body_.ops, [this](OpId id) { return reduces_rows(graph_.op(id)); }));
+  }
+
+  // With `split`, a row has several blocks.
+  std::string text(bool split) {
+    split_ = split;
     std::string text = head() + row_loads();
     for (int round = 0; round <= last_round_; ++round) {
       text += row_values(round) + (round < last_round_ ? fold_walk(round) : result_walk());
@@ -66,24 +81,27 @@ class RowWriter {
     std::string text = "#include \"antichain/backends/cuda/device/fold.cuh\"\n";
     text += "using namespace antichain;\nusing namespace antichain::device;\n";
     text += "using Index = long long;\nstruct Arguments {\n" + loop_.members_code();
-    text += fmt::format("  long long rows, length;\n  const void* in[{}];\n  void* out[{}];\n}};\n",
+    text += "  long long rows, length, parts, part_length;\n  void* found;\n  unsigned* counters;\n";
+    text += fmt::format("  const void* in[{}];\n  void* out[{}];\n}};\n",
                         std::max(context_.num_inputs(), 1), context_.num_outputs());
     text += "extern \"C\" __global__ void fused_rows(const Arguments a) {\n";
     text += "  __shared__ double shared_double[1024];\n";
     text += "  long long* const shared_integer = (long long*)shared_double;\n";
+    if (split_) {
+      text += "  const Index row = blockIdx.x / a.parts, part = blockIdx.x % a.parts;\n";
+      text += "  const Index first = part * a.part_length, rest = a.length - first;\n";
+      text += "  const Index last = first + (rest < a.part_length ? rest : a.part_length);\n  {\n";
+      return text;
+    }
+    text += "  const Index first = 0, last = a.length;\n";
     text += "  for (Index row = blockIdx.x; row < a.rows; row += gridDim.x) {\n";
     return text;
   }
 
   // The statement that computes an op from names of other values.
   std::string statement(Op op) const {
-    std::vector<std::string> operands;
-    for (Var input : op.inputs()) {
-      operands.push_back(names_.at(input.id()));
-    }
-    return fmt::format(
-        "    const auto {} = {};\n", names_.at(op.output().id()),
-        is_number(op) ? number_code(op.attrs().get<Tensor>("value")) : element_code(op, operands));
+    return fmt::format("    const auto {} = {};\n", names_.at(op.output().id()),
+                       element_code(op, names_, context_.attr<bool>("contract")));
   }
   std::string load_of(std::size_t param) const {
     const std::string_view type = storage_type(context_.inputs[param]->dtype());
@@ -144,14 +162,15 @@ class RowWriter {
   }
 
   std::string walk(const std::string& inside) const {
-    return "    for (Index r = threadIdx.x; r < a.length; r += blockDim.x) {\n"
+    return "    for (Index r = first + threadIdx.x; r < last; r += blockDim.x) {\n"
            "    const Index i = row * a.length + r;\n" +
            loop_.positions_code() + inside + "    }\n";
   }
 
   std::string fold_walk(int round) const {
-    std::string before, inside, after;
+    std::string before, inside, joins, leaves, takes, after;
     std::unordered_set<VarId> reduced;
+    std::size_t number = 0;
     for (const OpId id : body_.ops) {
       const Op op = graph_.op(id);
       if (!reduces_rows(op) || rounds_.at(op.output().id()) != round + 1) {
@@ -160,16 +179,32 @@ class RowWriter {
       const FoldName fold = *find_fold(op.def());
       const std::string &name = names_.at(op.output().id()), &x = names_.at(op.input(0).id());
       const std::string_view type = storage_type(op.output().dtype());
-      const char* const total = is_float(op.output().dtype()) ? "double" : "long long";
+      const bool is_real = is_float(op.output().dtype());
+      const char* const total = is_real ? "double" : "long long";
       reduced.insert(op.input(0).id());
       before += fmt::format("    {0} t{1} = {2}::none<{0}>();\n", total, name, fold.name);
       inside += fmt::format("    t{0} = {1}::join(t{0}, {2}({3}));\n", name, fold.name, total, x);
-      after += fmt::format("    t{0} = join_block<{1}>(t{0}, shared_{2});\n", name, fold.name,
-                           is_float(op.output().dtype()) ? "double" : "integer");
+      joins += fmt::format("    t{0} = join_block<{1}>(t{0}, shared_{2});\n", name, fold.name,
+                           is_real ? "double" : "integer");
+      leaves += fmt::format("      (({0}*)a.found)[blockIdx.x * {1}LL + {2}] = t{3};\n", total,
+                            num_folds(), number, name);
+      takes += fmt::format(
+          "    t{0} = {1}::none<{2}>();\n"
+          "    for (Index p = threadIdx.x; p < a.parts; p += blockDim.x) {{\n"
+          "      t{0} = {1}::join(t{0}, __ldcg((const {2}*)a.found + (row * a.parts + p) * {3} + "
+          "{4}));\n    }}\n",
+          name, fold.name, total, num_folds(), number);
       after += fmt::format("    const auto {0} = rounded<{1}>(Compute<{1}>(t{0}{2}));\n", name,
                            type, fold.averages ? " / (double)a.length" : "");
+      ++number;
     }
-    return before + walk(element_values(reduced) + inside) + after;
+    const std::string last_joins =
+        split_ ? "    if (threadIdx.x == 0) {\n" + leaves +
+                     "    }\n    if (!comes_last(a.counters + row, a.parts)) {\n      return;\n"
+                     "    }\n" +
+                     takes + joins
+               : "";
+    return before + walk(element_values(reduced) + inside) + joins + last_joins + after;
   }
 
   std::string result_walk() const {
@@ -212,6 +247,7 @@ class RowWriter {
   std::unordered_map<VarId, int> rounds_;       // how many walks a value needs before it
   std::unordered_set<std::size_t> row_params_;  // inputs of rows, which are loaded before the walks
   int last_round_ = 0;
+  bool split_ = false;
 };
 
 StridedLoop loop_of(const KernelContext& context) {
@@ -232,9 +268,10 @@ Support supports_rows(Op fused) {
   return {};
 }
 
-std::string row_code(const KernelContext& context) {
+std::string row_code(const KernelContext& context, bool split) {
   const StridedLoop loop = loop_of(context);
-  return RowWriter(context, loop).text();
+  RowWriter writer(context, loop);
+  return writer.text(split && writer.can_split());
 }
 
 KernelFunction plan_rows(const KernelContext& context, const Context& device) {
@@ -248,17 +285,29 @@ KernelFunction plan_rows(const KernelContext& context, const Context& device) {
     require<ShapeError>(!fold || !fold->chooses || rows == 0 || length > 0,
                         "{}: there is no element to choose from", context.where);
   }
+  const auto wanted = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(length)));
+  const std::int64_t threads = std::clamp(wanted, kFewestThreads, kMostThreads);
+  RowWriter writer(context, loop);
+  std::int64_t parts = writer.can_split() ? split_rows(rows, length, threads) : 1;
+  const std::int64_t part_length = (length + parts - 1) / parts;
+  parts = part_length > 0 ? (length + part_length - 1) / part_length : 1;
+  std::shared_ptr<const PartialResults> found;
   std::vector<std::int64_t> slots = loop.slots();
-  slots.insert(slots.end(), {rows, length});
+  slots.insert(slots.end(), {rows, length, parts, part_length, 0, 0});
   const std::size_t first_in = slots.size();
   const std::size_t first_out = first_in + std::max<std::size_t>(context.inputs.size(), 1);
   slots.resize(first_out + context.outputs.size());
-  const auto wanted = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(length)));
-  const auto threads = static_cast<unsigned>(std::clamp(wanted, kFewestThreads, kMostThreads));
-  const auto launch =
-      std::make_shared<Launch>(device, RowWriter(context, loop).text(), "fused_rows",
-                               std::min(rows, kMostBlocks), dim3(threads), std::move(slots));
-  return [launch, first_in, first_out](KernelContext& run) {
+  const auto launch = std::make_shared<Launch>(
+      device, writer.text(parts > 1), "fused_rows",
+      parts > 1 ? rows * parts : std::min(rows, kMostBlocks), dim3(static_cast<unsigned>(threads)),
+      std::move(slots));
+  if (parts > 1) {
+    const auto folds = static_cast<std::int64_t>(writer.num_folds());
+    found = std::make_shared<const PartialResults>(device, rows * parts * folds, rows);
+    launch->set(first_in - 2, found->results());
+    launch->set(first_in - 1, found->counters());
+  }
+  return [launch, first_in, first_out, found](KernelContext& run) {
     launch->set_operands(first_in, first_out, run);
     launch->run();
   };

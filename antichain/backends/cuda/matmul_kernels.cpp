@@ -1,7 +1,13 @@
 #include "antichain/backends/cuda/matmul_kernels.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "antichain/backends/cuda/blas_product.h"
 #include "antichain/backends/cuda/cuda_error.h"
+#include "antichain/backends/cuda/fused_product_kernels.h"
+#include "antichain/ops/elementwise.h"
+#include "antichain/ops/fused_product.h"
 #include "antichain/ops/matmul.h"
 
 namespace antichain::cuda {
@@ -42,20 +48,35 @@ std::optional<std::int64_t> equal_step(const std::vector<std::int64_t>& places) 
   return step;
 }
 
+// Where the values of a product are among an op's inputs, and what the library does with it before
+// it is stored.
+struct ProductUse {
+  Op product;
+  std::size_t a = 0, b = 1;
+  std::optional<std::size_t> bias = std::nullopt;  // added along the last axis
+  bool relu = false;
+};
+
 // One call for all matrices where they lie at equal steps, one call each otherwise.
 struct Plan {
   BlasProduct product;
   std::vector<std::int64_t> a_at, b_at, out_at;  // bytes
 };
 
-KernelFunction plan(const KernelContext& context, const std::shared_ptr<BlasLibrary>& library) {
-  const Shape &a = context.in(0).shape(), &b = context.in(1).shape(), &out = context.out().shape();
-  BlasSizes sizes{.dtype = context.in(0).dtype(),
+// Returns nothing where the library cannot do it.
+KernelFunction plan(const KernelContext& context, const std::shared_ptr<BlasLibrary>& library,
+                    const ProductUse& use) {
+  const Shape &a = context.inputs[use.a]->shape(), &b = context.inputs[use.b]->shape();
+  const Shape& out = context.out().shape();
+  const bool transpose_a = use.product.attrs().get<bool>("transpose_a");
+  BlasSizes sizes{.dtype = context.inputs[use.a]->dtype(),
                   .rows = out.end()[-2],
                   .columns = out.end()[-1],
-                  .inner = a.end()[context.attr<bool>("transpose_a") ? -2 : -1],
-                  .transpose_a = context.attr<bool>("transpose_a"),
-                  .transpose_b = context.attr<bool>("transpose_b")};
+                  .inner = a.end()[transpose_a ? -2 : -1],
+                  .transpose_a = transpose_a,
+                  .transpose_b = use.product.attrs().get<bool>("transpose_b"),
+                  .bias = use.bias.has_value(),
+                  .relu = use.relu};
   if (numel(out) == 0) {
     return [](KernelContext&) {};
   }
@@ -90,30 +111,105 @@ KernelFunction plan(const KernelContext& context, const std::shared_ptr<BlasLibr
   }
   const std::shared_ptr<Plan> planned(
       new Plan{{library, sizes}, std::move(a_at), std::move(b_at), std::move(out_at)});
-  return [planned](KernelContext& run) {
+  if (!planned->product.is_possible()) {
+    return nullptr;
+  }
+  return [planned, use](KernelContext& run) {
     const auto at = [](const Tensor& tensor, std::int64_t byte) {
       return static_cast<std::byte*>(tensor.raw()) + byte;
     };
+    const void* const bias = use.bias ? run.inputs[*use.bias]->raw() : nullptr;
     for (std::size_t i = 0; i < planned->a_at.size(); ++i) {
-      planned->product.run(at(run.in(0), planned->a_at[i]), at(run.in(1), planned->b_at[i]),
-                           at(run.out(), planned->out_at[i]));
+      planned->product.run(at(*run.inputs[use.a], planned->a_at[i]),
+                           at(*run.inputs[use.b], planned->b_at[i]),
+                           at(run.out(), planned->out_at[i]), bias);
     }
   };
+}
+
+// A bias has an element per column, and is 1 along all other axes.
+bool is_bias(Var value, Var product) {
+  const Dims& shape = value.shape();
+  return value.dtype() == product.dtype() && !shape.empty() &&
+         shape.back() == product.shape().back() &&
+         std::all_of(shape.begin(), shape.end() - 1, [](Dim dim) { return dim == Dim(1); });
+}
+
+// How the library computes a fused product by itself: bias, relu or both, and nothing else.
+std::optional<ProductUse> whole_use(Op fused) {
+  Graph& graph = fused.graph();
+  const RegionInfo& body = graph.region(fused.regions()[0]);
+  const std::vector<std::size_t> factors = product_inputs(fused);
+  ProductUse use{.product = product_of(fused), .a = factors[0], .b = factors[1]};
+  Var value = use.product.output();
+  for (const OpId id : body.ops) {
+    const Op op = graph.op(id);
+    if (op == use.product) {
+      continue;
+    }
+    const bool adds = &op.def() == &add_def() && !use.bias && !use.relu;
+    if (adds && (op.input(0) == value || op.input(1) == value)) {
+      const Var bias = op.input(op.input(0) == value ? 1 : 0);
+      const auto param = std::ranges::find(body.params, bias.id());
+      if (param == body.params.end() || !is_bias(bias, value)) {
+        return std::nullopt;
+      }
+      use.bias = static_cast<std::size_t>(param - body.params.begin());
+    } else if (op.def().name == "relu" && op.input(0) == value && !use.relu) {
+      use.relu = true;
+    } else {
+      return std::nullopt;
+    }
+    value = op.output();
+  }
+  const bool is_result = body.results.size() == 1 && body.results[0] == value.id();
+  return is_result && (use.bias || use.relu) ? std::optional(use) : std::nullopt;
+}
+
+Support supports(Op op) {
+  return is_float(op.input(0).dtype()) ? Support{} : Support::no("cuBLASLt multiplies floats");
+}
+
+Support supports_whole(Op fused) {
+  const Op product = product_of(fused);
+  if (&product.def() != &matmul_def()) {
+    return Support::no("its product is " + product.def().name);
+  }
+  if (!whole_use(fused)) {
+    return Support::no("cuBLASLt adds a bias and takes relu, nothing else");
+  }
+  if (product.output().dtype() == DType::f64) {
+    return Support::no("cuBLASLt adds no bias to f64");
+  }
+  const Dim inner = product.input(0).dim(product.attrs().get<bool>("transpose_a") ? -2 : -1);
+  if (!inner.is_constant() || inner.constant() == 0) {
+    return Support::no("it may be a sum of nothing");
+  }
+  return product.graph().constraints(product).empty()
+             ? supports(product)
+             : Support::no("sizes in the body must be checked");
 }
 
 }  // namespace
 
 void register_matmul(KernelTable& kernels, const Context& context) {
   const auto library = std::make_shared<BlasLibrary>(context);
-  kernels.add(matmul_def(),
-              {.name = "cublaslt",
-               .supports =
-                   [](Op op) {
-                     return is_float(op.input(0).dtype())
-                                ? Support{}
-                                : Support::no("cuBLASLt multiplies floats");
-                   },
-               .plan = [library](const KernelContext& seen) { return plan(seen, library); }});
+  const Kernel product{.name = "cublaslt",
+                       .supports = supports,
+                       .plan = [library](const KernelContext& seen) {
+                         KernelFunction planned = plan(seen, library, {.product = seen.op});
+                         ensure(planned != nullptr, "cuBLASLt has no product of this size");
+                         return planned;
+                       }};
+  kernels.add(matmul_def(), product);
+  const Kernel in_two = fused_product_kernel(matmul_def(), product, context);
+  kernels.add(fused_product_def(), {.name = "cublaslt with bias and relu",
+                                    .supports = supports_whole,
+                                    .plan = [library, in_two](const KernelContext& seen) {
+                                      KernelFunction whole =
+                                          plan(seen, library, *whole_use(seen.op));
+                                      return whole ? whole : in_two.plan(seen);
+                                    }});
 }
 
 }  // namespace antichain::cuda

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
+#include "antichain/backends/cuda/block_split.h"
 #include "antichain/backends/cuda/element_code.h"
 #include "antichain/backends/cuda/fold_names.h"
 #include "antichain/backends/cuda/launch.h"
@@ -15,8 +17,7 @@ namespace antichain::cuda {
 
 namespace {
 
-constexpr int kBlock = 256;
-constexpr std::int64_t kMostBlocks = 1 << 16;
+constexpr std::int64_t kMostOf32Bits = std::int64_t{1} << 31;
 
 // Which axes of the input are reduced: those named, or those that broadcasting had repeated.
 std::vector<bool> reduced_axes(const KernelContext& context) {
@@ -57,66 +58,108 @@ std::string place_function(const char* name, const StridedLoop& loop) {
       name, loop.members_code(), loop.positions_code(), loop.place_code(0));
 }
 
-// Threads of a block lie beside each other along what is packed: along the outputs where those are
-// (columns), along the elements of one output otherwise.
-std::string reduce_text(const KernelContext& context, const FoldName& fold, const StridedLoop& kept,
-                        const StridedLoop& reduced) {
+// The kept and the reduced axes of an op's input.
+struct Walks {
+  explicit Walks(const KernelContext& context)
+      : Walks(context.in(0), reduced_axes(context)) {}
+  Walks(const Tensor& x, const std::vector<bool>& chosen)
+      : kept(loop_over(x, chosen, false)), reduced(loop_over(x, chosen, true)) {}
+
+  // Whether outputs lie side by side in memory, rather than the elements of one.
+  bool has_columns() const {
+    return !kept.sizes.empty() && kept.strides[0].back() == 1 && kept.count > 1;
+  }
+
+  StridedLoop kept, reduced;
+};
+
+// Threads of a block stand beside each other along what is packed. Where several blocks share the
+// elements of their outputs, the last of them that is done joins what they have found.
+std::string reduce_text(const KernelContext& context, const FoldName& fold, const Walks& walks) {
   std::string text = "#include \"antichain/backends/cuda/device/fold.cuh\"\n";
-  text +=
-      "using namespace antichain;\nusing namespace antichain::device;\nusing Index = long long;\n";
+  text += "using namespace antichain;\nusing namespace antichain::device;\n";
+  text += fmt::format("using Index = {};\n",
+                      std::max(walks.kept.count, walks.reduced.count) < kMostOf32Bits
+                          ? "unsigned"
+                          : "long long");
   text += fmt::format("using In = {};\nusing Out = {};\nusing Fold = {};\n",
                       storage_type(context.in(0).dtype()), storage_type(context.out().dtype()),
                       fold.name);
-  text += place_function("kept", kept) + place_function("reduced", reduced);
+  text += place_function("kept", walks.kept) + place_function("reduced", walks.reduced);
   text += R"(
 struct Arguments {
   keptAxes kept;
   reducedAxes reduced;
+  long long columns, across, along, parts, length;
   const In* in;
   Out* out;
+  Total<In>* found;
+  unsigned* counters;
 };
 extern "C" __global__ void reduce(const Arguments a) {
   __shared__ Total<In> shared[256];
-  const Index outputs = a.kept.count, count = a.reduced.count;
-  const Index width = blockDim.y > 1 ? blockDim.x : 1;
-  for (Index first = blockIdx.x * width; first < outputs; first += gridDim.x * width) {
-    const Index o = first + (blockDim.y > 1 ? threadIdx.x : 0);
-    Total<In> total = Fold::none<Total<In>>();
-    if (o < outputs) {
-      const In* const start = a.in + kept_at(a.kept, o);
-      const Index begin = blockDim.y > 1 ? threadIdx.y : threadIdx.x;
-      const Index step = blockDim.y > 1 ? blockDim.y : blockDim.x;
-      for (Index r = begin; r < count; r += step) {
-        total = Fold::join(total, Total<In>(load<In>(start[reduced_at(a.reduced, r)])));
-      }
+  const unsigned across = a.across, along = a.along;
+  const unsigned own = a.columns ? threadIdx.x / across : threadIdx.x % along;
+  const unsigned stride = a.columns ? across : 1;
+  const Index group = blockIdx.x / Index(a.parts), part = blockIdx.x % Index(a.parts);
+  const long long o =
+      (long long)group * across + (a.columns ? threadIdx.x % across : threadIdx.x / along);
+  const bool is_output = o < a.kept.count;
+  Total<In> total = Fold::none<Total<In>>();
+  if (is_output) {
+    const In* const start = a.in + kept_at(a.kept, Index(o));
+    const Index begin = part * Index(a.length), rest = Index(a.reduced.count) - begin;
+    const Index end = begin + (rest < Index(a.length) ? rest : Index(a.length));
+#pragma unroll 4
+    for (Index r = begin + own; r < end; r += along) {
+      total = Fold::join(total, Total<In>(load<In>(start[reduced_at(a.reduced, r)])));
     }
-    total = join_block<Fold>(total, shared);
-    const bool writes = blockDim.y > 1 ? threadIdx.y == 0 : threadIdx.x == 0;
-    if (o < outputs && writes) {
+  }
+  total = join_threads<Fold>(total, shared, own, along, stride);
+  if (a.parts > 1) {
+    if (is_output && own == 0) {
+      a.found[part * a.kept.count + o] = total;
+    }
+    if (!comes_last(a.counters + group, a.parts)) {
+      return;
+    }
+    total = Fold::none<Total<In>>();
+    for (Index p = own; is_output && p < Index(a.parts); p += along) {
+      total = Fold::join(total, __ldcg(a.found + p * a.kept.count + o));
+    }
+    total = join_threads<Fold>(total, shared, own, along, stride);
+  }
+  if (is_output && own == 0) {
 )";
-  text += fmt::format("      a.out[o] = stored<Out>(Compute<Out>({}));\n    }}\n  }}\n}}\n",
-                      fold.averages ? "total / (double)count" : "total");
+  text += fmt::format("    a.out[o] = stored<Out>(Compute<Out>({}));\n  }}\n}}\n",
+                      fold.averages ? "total / (double)a.reduced.count" : "total");
   return text;
 }
 
 KernelFunction plan(const KernelContext& context, const Context& device, const FoldName& fold) {
-  const std::vector<bool> chosen = reduced_axes(context);
-  const StridedLoop kept = loop_over(context.in(0), chosen, false);
-  const StridedLoop reduced = loop_over(context.in(0), chosen, true);
-  require<ShapeError>(!fold.chooses || kept.count == 0 || reduced.count > 0,
+  const Walks walks(context);
+  const std::int64_t outputs = walks.kept.count;
+  require<ShapeError>(!fold.chooses || outputs == 0 || walks.reduced.count > 0,
                       "{}: there is no element to choose from", context.where);
-  std::vector<std::int64_t> slots = kept.slots();
-  const std::vector<std::int64_t> more = reduced.slots();
+  const bool columns = walks.has_columns();
+  const BlockSplit split = split_reduction(outputs, walks.reduced.count, columns);
+  const std::int64_t groups = split.groups(outputs);
+  std::vector<std::int64_t> slots = walks.kept.slots();
+  const std::vector<std::int64_t> more = walks.reduced.slots();
   slots.insert(slots.end(), more.begin(), more.end());
+  slots.insert(slots.end(), {columns ? 1 : 0, split.across, split.along, split.parts, split.length});
   const std::size_t first = slots.size();
-  slots.resize(first + 2);
-  const bool columns = !kept.sizes.empty() && kept.strides[0].back() == 1 && kept.count > 1;
-  const dim3 block = columns ? dim3(32, kBlock / 32) : dim3(kBlock);
-  const std::int64_t blocks =
-      std::min(kMostBlocks, (kept.count + (columns ? 31 : 0)) / (columns ? 32 : 1));
-  const auto launch = std::make_shared<Launch>(device, reduce_text(context, fold, kept, reduced),
-                                               "reduce", blocks, block, std::move(slots));
-  return [launch, first](KernelContext& run) {
+  slots.resize(first + 4);
+  const auto launch = std::make_shared<Launch>(device, reduce_text(context, fold, walks), "reduce",
+                                               groups * split.parts, dim3(BlockSplit::kThreads),
+                                               std::move(slots));
+  std::shared_ptr<const PartialResults> found;
+  if (split.parts > 1) {
+    found = std::make_shared<const PartialResults>(device, outputs * split.parts, groups);
+    launch->set(first + 2, found->results());
+    launch->set(first + 3, found->counters());
+  }
+  return [launch, first, found](KernelContext& run) {
     launch->set(first, run.in(0).raw());
     launch->set(first + 1, run.out().raw());
     launch->run();
@@ -125,13 +168,17 @@ KernelFunction plan(const KernelContext& context, const Context& device, const F
 
 }  // namespace
 
+std::string reduce_code(const KernelContext& context) {
+  return reduce_text(context, *find_fold(context.op.def()), Walks(context));
+}
+
 void register_reductions(KernelTable& kernels, const Context& context) {
   std::vector<const OpDef*> defs = reduce_family();
   defs.push_back(&sum_to_def());
   for (const OpDef* def : defs) {
     if (const std::optional<FoldName> fold = find_fold(*def)) {
       kernels.add(*def,
-                  {.name = "block reduction",
+                  {.name = "generated reduction",
                    .supports = [](Op) { return Support{}; },
                    .plan = [context, fold = *fold](
                                const KernelContext& seen) { return plan(seen, context, fold); },

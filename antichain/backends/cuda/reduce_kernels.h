@@ -8,4 +8,7 @@ namespace antichain::cuda {
 
 void register_reductions(KernelTable& kernels, const Context& context);
 
+/// Returns the kernel that computes an op at the sizes and layouts of a context.
+std::string reduce_code(const KernelContext& context);
+
 }  // namespace antichain::cuda

@@ -69,6 +69,22 @@ StridedLoop::Kind StridedLoop::kind_of(std::size_t operand) const {
   return Kind::dense;
 }
 
+bool StridedLoop::has_runs(std::int64_t width) const {
+  return !has_strided() || sizes.back() % width == 0;
+}
+
+bool StridedLoop::is_run(std::size_t operand, std::int64_t width) const {
+  const std::vector<std::int64_t>& own = strides[operand];
+  return kind_of(operand) == Kind::dense ||
+         (inner_stride(operand) == 1 &&
+          std::all_of(own.begin(), own.end() - 1,
+                      [width](std::int64_t stride) { return stride % width == 0; }));
+}
+
+std::int64_t StridedLoop::inner_stride(std::size_t operand) const {
+  return strides[operand].empty() ? 0 : strides[operand].back();
+}
+
 bool StridedLoop::has_strided() const {
   for (std::size_t n = 0; n < strides.size(); ++n) {
     if (kind_of(n) == Kind::strided) {

@@ -21,6 +21,13 @@ struct StridedLoop {
 
   enum class Kind { number, dense, strided };
   Kind kind_of(std::size_t operand) const;
+  /// Returns whether runs of `width` elements from multiples of `width` on have one position along
+  /// all axes but the last.
+  bool has_runs(std::int64_t width) const;
+  /// Returns whether such a run lies side by side in an operand, at a multiple of `width`, too.
+  bool is_run(std::size_t operand, std::int64_t width) const;
+  /// Returns the step between elements of a run.
+  std::int64_t inner_stride(std::size_t operand) const;
   /// Returns C++ for the positions along the axes of element `i`: p0, p1, ...; empty where no
   /// operand needs them.
   std::string positions_code() const;

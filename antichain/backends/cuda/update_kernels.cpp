@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "antichain/backends/cuda/element_code.h"
@@ -18,69 +19,125 @@ std::string rule_name(const std::string& op) {
   return camel_case(op.substr(0, op.rfind("_update")));
 }
 
-// Whether to do anything is read on the GPU: the host waits for nothing.
-std::string update_text(const std::string& rule, DType dtype, std::size_t states) {
+constexpr std::int64_t kThreads = 256, kTogether = 4;  // elements that a thread has in flight
+constexpr std::int64_t kPerBlock = 2 * kThreads * kTogether;  // elements
+constexpr std::size_t kMostSlots = 512;  // what arguments of a kernel have room for: 4 KiB
+
+// Members of `Arguments` before the parameters, and of each of those.
+constexpr std::size_t kHeadSlots = 2;
+std::size_t parameter_slots(std::size_t states) { return 3 + 2 * states; }
+
+// Whether to do anything is read on the GPU: the host waits for nothing. Every block belongs to one
+// parameter. All elements that a thread has in flight are loaded before any is stored.
+std::string update_text(const std::string& rule, DType dtype, std::size_t states,
+                        std::size_t parameters) {
   const std::string_view first = storage_type(dtype), other = storage_type(buffer_dtype(dtype));
-  std::string loads, names, stores;
+  std::string declarations, loads, names, stores;
   for (std::size_t i = 0; i < states; ++i) {
     const std::string_view type = i == 0 ? first : other;
-    loads += fmt::format("    Real s{0} = load<{1}>(((const {1}*)a.before[{0}])[i]);\n", i, type);
-    names += fmt::format(", s{}", i);
-    stores += fmt::format("    (({1}*)a.after[{0}])[i] = stored<{1}>(s{0});\n", i, type);
+    declarations += fmt::format("    Real s{}[{}];\n", i, kTogether);
+    loads += fmt::format("        s{0}[n] = load<{1}>(((const {1}*)p.before[{0}])[e]);\n", i, type);
+    names += fmt::format(", s{}[n]", i);
+    stores += fmt::format("        (({1}*)p.after[{0}])[e] = stored<{1}>(s{0}[n]);\n", i, type);
   }
   return fmt::format(R"(#include "antichain/backends/cuda/device/element.cuh"
 #include "antichain/ops/update_rules.h"
 using namespace antichain;
 using namespace antichain::device;
 using Real = Compute<{0}>;
-struct Arguments {{
-  long long count;
+struct Parameter {{
+  long long first_block, count;
   const {0}* gradient;
-  const double* numbers;
-  const bool* when;
   const void* before[{1}];
   void* after[{1}];
 }};
-extern "C" __global__ void update(const Arguments a) {{
-  const rules::Applied<rules::{2}, Real> rule(a.numbers);
+struct Arguments {{
+  const double* numbers;
+  const bool* when;
+  Parameter parameters[{2}];
+}};
+extern "C" __global__ void update(const __grid_constant__ Arguments a) {{
+  const rules::Applied<rules::{3}, Real> rule(a.numbers);
   const bool now = *a.when;
-  const long long step = (long long)gridDim.x * blockDim.x;
-  for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < a.count; i += step) {{
-{3}    if (now) {{
-      rule(load<{0}>(a.gradient[i]){4});
+  int at = 0;
+  while (at + 1 < {2} && a.parameters[at + 1].first_block <= blockIdx.x) {{
+    ++at;
+  }}
+  const Parameter& p = a.parameters[at];
+  const long long begin = (blockIdx.x - p.first_block) * {4}LL;
+  const long long end = begin + {4} < p.count ? begin + {4} : p.count;
+  for (long long i = begin + threadIdx.x; i < end; i += {5} * blockDim.x) {{
+    Real g[{5}];
+{6}#pragma unroll
+    for (int n = 0; n < {5}; ++n) {{
+      const long long e = i + n * blockDim.x;
+      if (e < end) {{
+        g[n] = load<{0}>(p.gradient[e]);
+{7}      }}
     }}
-{5}  }}
+#pragma unroll
+    for (int n = 0; n < {5}; ++n) {{
+      const long long e = i + n * blockDim.x;
+      if (e < end) {{
+        if (now) {{
+          rule(g[n]{8});
+        }}
+{9}      }}
+    }}
+  }}
 }}
 )",
-                     first, states, rule, loads, names, stores);
+                     first, states, parameters, rule, kPerBlock, kTogether, declarations, loads,
+                     names, stores);
 }
 
-std::vector<std::string> states_in(const Attrs& attrs) {
-  std::vector<std::string> states;
-  for (const auto& [name, value] : attrs.entries()) {
-    states.push_back(std::get<std::string>(value));
-  }
-  return states;
-}
+// The parameters of an update that one launch changes.
+struct UpdateLaunch {
+  std::size_t first, count;
+  Launch launch;
+};
 
 KernelFunction plan(const KernelContext& context, const Context& device) {
-  const std::vector<std::string> states = states_in(*context.attrs);
-  const std::int64_t count = context.in(0).numel();
-  const auto launch = std::make_shared<Launch>(
-      device, update_text(rule_name(context.op.def().name), context.in(0).dtype(), states.size()),
-      "update", count, std::vector<std::int64_t>(4 + 2 * states.size(), count));
-  return [launch, states](KernelContext& run) {
-    for (std::size_t i = 0; i < 3; ++i) {
-      launch->set(1 + i, run.inputs[i]->raw());
+  const std::vector<std::vector<std::string>> states = updated_states(*context.attrs);
+  const std::size_t each = parameter_slots(states[0].size());
+  const std::size_t most = (kMostSlots - kHeadSlots) / each;
+  const auto launches = std::make_shared<std::vector<UpdateLaunch>>();
+  for (std::size_t first = 0; first < states.size(); first += most) {
+    const std::size_t count = std::min(most, states.size() - first);
+    std::vector<std::int64_t> slots(kHeadSlots + count * each);
+    std::int64_t blocks = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::int64_t elements = context.inputs[first + i]->numel();
+      slots[kHeadSlots + i * each] = blocks;
+      slots[kHeadSlots + i * each + 1] = elements;
+      blocks += (elements + kPerBlock - 1) / kPerBlock;
     }
-    const auto change = [&](const UpdatedMemory& memory) {
-      for (std::size_t i = 0; i < states.size(); ++i) {
-        launch->set(4 + i, memory.before[i]);
-        launch->set(4 + states.size() + i, memory.after[i]);
+    const std::string text = update_text(rule_name(context.op.def().name),
+                                         context.in(0).dtype(), states[0].size(), count);
+    launches->push_back(
+        {first, count,
+         Launch(device, text, "update", blocks, dim3(static_cast<unsigned>(kThreads)),
+                std::move(slots))});
+  }
+  return [launches, states, each](KernelContext& run) {
+    for (UpdateLaunch& part : *launches) {
+      part.launch.set(0, run.inputs[states.size()]->raw());
+      part.launch.set(1, run.inputs[states.size() + 1]->raw());
+      for (std::size_t i = 0; i < part.count; ++i) {
+        const std::vector<std::string>& own = states[part.first + i];
+        const std::size_t slot = kHeadSlots + i * each + 2;
+        part.launch.set(slot, run.inputs[part.first + i]->raw());
+        // The kernel is started when the memory of all is known; the stream keeps the order.
+        const auto note = [&](const UpdatedMemory& memory) {
+          for (std::size_t n = 0; n < own.size(); ++n) {
+            part.launch.set(slot + 1 + n, memory.before[n]);
+            part.launch.set(slot + 1 + own.size() + n, memory.after[n]);
+          }
+        };
+        *run.outputs[part.first + i] = change_states(*run.states, own, note, *run.device);
       }
-      launch->run();
-    };
-    run.out() = change_states(*run.states, states, change, *run.device);
+      part.launch.run();
+    }
   };
 }
 
@@ -116,6 +173,12 @@ extern "C" __global__ void add(const Arguments a) {{
 }
 
 }  // namespace
+
+std::string update_code(const KernelContext& context) {
+  const std::vector<std::vector<std::string>> states = updated_states(*context.attrs);
+  return update_text(rule_name(context.op.def().name), context.in(0).dtype(), states[0].size(),
+                     states.size());
+}
 
 void register_optimiser_steps(KernelTable& kernels, const Context& context) {
   for (const OpDef* def : update_family()) {

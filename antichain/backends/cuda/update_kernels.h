@@ -8,4 +8,7 @@ namespace antichain::cuda {
 
 void register_optimiser_steps(KernelTable& kernels, const Context& context);
 
+/// Returns the kernel of an update.
+std::string update_code(const KernelContext& context);
+
 }  // namespace antichain::cuda

@@ -2,6 +2,7 @@
 // conversions, which are those of antichain/tensor/dtype.h.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <type_traits>
 
@@ -104,6 +105,46 @@ __device__ Compute<To> cast_to(C value) {
   } else {
     return rounded<To>(Compute<To>(value));
   }
+}
+
+// Elements side by side that are read and written at once: a power of two of them, 16 bytes at most.
+template <class S, int kCount>
+struct Run {
+  S at[kCount];
+};
+template <int kBytes>
+struct WordOf;
+template <>
+struct WordOf<1> {
+  using Type = unsigned char;
+};
+template <>
+struct WordOf<2> {
+  using Type = unsigned short;
+};
+template <>
+struct WordOf<4> {
+  using Type = unsigned;
+};
+template <>
+struct WordOf<8> {
+  using Type = uint2;
+};
+template <>
+struct WordOf<16> {
+  using Type = uint4;
+};
+template <class S, int kCount>
+using Word = typename WordOf<sizeof(S) * kCount>::Type;
+
+// The run at `place`, a multiple of its length.
+template <class S, int kCount>
+__device__ Run<S, kCount> load_run(const void* from, long long place) {
+  return std::bit_cast<Run<S, kCount>>(((const Word<S, kCount>*)from)[place / kCount]);
+}
+template <class S, int kCount>
+__device__ void store_run(void* to, long long place, const Run<S, kCount>& run) {
+  ((Word<S, kCount>*)to)[place / kCount] = std::bit_cast<Word<S, kCount>>(run);
 }
 
 // A NaN stays.

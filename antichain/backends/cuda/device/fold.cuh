@@ -71,13 +71,10 @@ struct FoldMax {
   }
 };
 
-// Joins the totals of the threads of a block that have the same threadIdx.x, along threadIdx.y, or
-// of all of them where blockDim.y is 1. In an order that the sizes decide.
+// Joins the totals of `along` threads, a power of two, in an order that the sizes decide. Each stands
+// `stride` threads behind the one before it; `own` is the place of this one among them.
 template <class Fold, class T>
-T join_block(T total, T* shared) {
-  const unsigned along = blockDim.y > 1 ? blockDim.y : blockDim.x;
-  const unsigned own = blockDim.y > 1 ? threadIdx.y : threadIdx.x;
-  const unsigned stride = blockDim.y > 1 ? blockDim.x : 1;
+T join_threads(T total, T* shared, unsigned own, unsigned along, unsigned stride) {
   const unsigned at = threadIdx.y * blockDim.x + threadIdx.x;
   shared[at] = total;
   for (unsigned half = along / 2; half > 0; half /= 2) {
@@ -87,9 +84,33 @@ T join_block(T total, T* shared) {
     }
   }
   __syncthreads();
-  total = shared[blockDim.y > 1 ? threadIdx.x : 0];
+  total = shared[at - own * stride];
   __syncthreads();
   return total;
+}
+
+// Joins the totals of the threads of a block that have the same threadIdx.x, along threadIdx.y, or
+// of all of them where blockDim.y is 1.
+template <class Fold, class T>
+T join_block(T total, T* shared) {
+  return blockDim.y > 1
+             ? join_threads<Fold>(total, shared, threadIdx.y, blockDim.y, blockDim.x)
+             : join_threads<Fold>(total, shared, threadIdx.x, blockDim.x, 1);
+}
+
+// Tells all threads of a block whether it is the last of `blocks` that come here: it then sees what
+// the others have written before, if it reads past the nearest cache (__ldcg). The counter starts at
+// 0 and ends at 0, so that the next launch finds it as this one did.
+inline bool comes_last(unsigned* counter, unsigned blocks) {
+  __shared__ bool last;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0 && threadIdx.y == 0) {
+    last = atomicInc(counter, blocks - 1) == blocks - 1;
+  }
+  __syncthreads();
+  __threadfence();
+  return last;
 }
 
 }  // namespace antichain::device

@@ -1,0 +1,162 @@
+#include "antichain/backends/cuda/fused_product_kernels.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "antichain/backends/cuda/elementwise_kernels.h"
+#include "antichain/ops/convolution.h"
+#include "antichain/ops/fused_product.h"
+#include "antichain/ops/matmul.h"
+
+namespace antichain::cuda {
+
+namespace {
+
+// The output whose memory takes the product first.
+std::optional<int> home_of_product(Op op) {
+  const DType dtype = product_of(op).output().dtype();
+  for (int i = 0; i < op.num_outputs(); ++i) {
+    if (op.output(i).dtype() == dtype) {
+      return i;
+    }
+  }
+  return std::nullopt;
+}
+
+// What the two kernels of a fused product see of it.
+class ProductParts {
+ public:
+  explicit ProductParts(const KernelContext& context)
+      : op_(product_of(context.op)),
+        factors_(product_inputs(context.op)),
+        read_(element_inputs(context.op)),
+        value_(layout(op_.output(), context)) {}
+  ProductParts(const ProductParts&) = delete;
+  ProductParts& operator=(const ProductParts&) = delete;
+
+  // The product alone.
+  KernelContext product(const KernelContext& context) {
+    factor_pointers_.clear();
+    for (const std::size_t n : factors_) {
+      factor_pointers_.push_back(context.inputs[n]);
+    }
+    KernelContext product = context;
+    product.op = op_;
+    product.attrs = &op_.attrs();
+    product.inputs = factor_pointers_;
+    product.outputs = {&value_pointer_, 1};
+    return product;
+  }
+
+  // The element-wise ops: the product is one more input.
+  KernelContext elements(const KernelContext& context) {
+    input_pointers_.clear();
+    for (const std::size_t n : read_) {
+      input_pointers_.push_back(context.inputs[n]);
+    }
+    input_pointers_.push_back(&value_);
+    KernelContext elements = context;
+    elements.inputs = input_pointers_;
+    return elements;
+  }
+
+  const Tensor& value() const { return value_; }
+  void move_to(const std::shared_ptr<Buffer>& memory, std::int64_t offset) {
+    value_.rebase(memory, offset);
+  }
+
+ private:
+  static Tensor layout(Var value, const KernelContext& context) {
+    const Shape shape = evaluate(value.shape(), *context.env);
+    return Tensor(value.dtype(), shape, contiguous_strides(shape), 0,
+                  unbacked_buffer(context.out().device()));
+  }
+
+  Op op_;
+  std::vector<std::size_t> factors_, read_;  // inputs of the product, and of what follows
+  Tensor value_;
+  Tensor* value_pointer_ = &value_;
+  std::vector<const Tensor*> factor_pointers_, input_pointers_;  // of the run at present
+};
+
+class FusedProduct {
+ public:
+  FusedProduct(const KernelContext& context, const Kernel& product, const Context& device)
+      : parts_(context),
+        home_(home_of_product(context.op)),
+        product_(product.plan(parts_.product(context))),
+        elements_(plan_elements(parts_.elements(context), device)) {
+    if (!home_) {
+      scratch_ = DeviceContext::allocate(device, parts_.value().bytes());
+    }
+  }
+
+  void run(const KernelContext& context) {
+    if (home_) {
+      parts_.move_to(context.out(*home_).buffer(), context.out(*home_).offset());
+    } else {
+      parts_.move_to(scratch_, 0);
+    }
+    KernelContext product = parts_.product(context);
+    product_(product);
+    KernelContext elements = parts_.elements(context);
+    elements_(elements);
+  }
+
+ private:
+  ProductParts parts_;
+  std::optional<int> home_;
+  std::shared_ptr<Buffer> scratch_;
+  KernelFunction product_, elements_;
+};
+
+Support supports(Op op, const OpDef& def, const Kernel& kernel) {
+  const Op product = product_of(op);
+  if (&product.def() != &def) {
+    return Support::no("its product is " + product.def().name);
+  }
+  for (Var output : op.outputs()) {
+    if (!(output.shape() == product.output().shape())) {
+      return Support::no("a result of another shape than the product");
+    }
+  }
+  Graph& graph = op.graph();
+  for (const OpId id : graph.region(op.regions()[0]).ops) {
+    if (!graph.constraints(graph.op(id)).empty()) {
+      return Support::no("sizes in the body must be checked");
+    }
+  }
+  return kernel.supports(product);
+}
+
+}  // namespace
+
+Kernel fused_product_kernel(const OpDef& def, const Kernel& product, const Context& device) {
+  return {.name = product.name + " and generated elementwise",
+          .supports = [&def, product](Op op) { return supports(op, def, product); },
+          .plan = [product, device](const KernelContext& context) -> KernelFunction {
+            const auto fused = std::make_shared<FusedProduct>(context, product, device);
+            return [fused](KernelContext& run) { fused->run(run); };
+          },
+          .in_place = true,
+          // The product is there before the element-wise ops read their inputs.
+          .may_overwrite = [](Op op, int out, int) { return home_of_product(op) != out; }};
+}
+
+void register_fused_products(KernelTable& kernels, const Context& context) {
+  for (const OpDef* def :
+       {&matmul_def(), &conv_def(), &conv_input_gradient_def(), &conv_transpose_def()}) {
+    for (const Kernel& product : kernels.candidates(*def)) {
+      kernels.add(fused_product_def(), fused_product_kernel(*def, product, context));
+    }
+  }
+}
+
+std::string fused_product_code(const KernelContext& context) {
+  ProductParts parts(context);
+  return elementwise_code(parts.elements(context));
+}
+
+}  // namespace antichain::cuda
