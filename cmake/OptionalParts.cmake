@@ -106,7 +106,7 @@ endmacro()
 
 # The toolkit only: kernels are compiled at run time, by NVRTC, so no source is CUDA's language.
 macro(antichain_find_CUDA)
-  find_package(CUDAToolkit 12.4 QUIET)
+  find_package(CUDAToolkit 13.0 QUIET)
   if(TARGET CUDA::cudart_static AND TARGET CUDA::nvrtc AND TARGET CUDA::cublasLt)
     set(found TRUE)
   endif()
