@@ -21,7 +21,7 @@ struct OptimiserOptions {
   bool fast_math = false;                  // floats may be added and multiplied in another order
   LayoutGain layout_gain = nullptr;        // of choose-layouts; unset: what the backend says
   std::function<bool(Op)> is_missing = nullptr;  // of decompose; unset: what the backend says
-  bool batch_updates = false;  // of batch-updates; also where the backend says so
+  bool batch_updates = false;                    // of batch-updates; also where the backend says so
 };
 
 }  // namespace antichain

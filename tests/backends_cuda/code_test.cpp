@@ -141,9 +141,7 @@ TEST_P(CudaRowCode, LongRowsThatBecomeNumbersAreSplit) {
   };
   EXPECT_TRUE(is_split([&] { return Vars{sqrt(mean(square(x), {1}, true)), max(-x, {1}, true)}; }));
   EXPECT_FALSE(is_split([&] { return Vars{x - mean(x * x, {1}, true)}; }));
-  EXPECT_FALSE(is_split([&] {
-    return Vars{sum(exp(x - max(x, {1}, true)), {1}, true)};
-  }));
+  EXPECT_FALSE(is_split([&] { return Vars{sum(exp(x - max(x, {1}, true)), {1}, true)}; }));
 }
 
 TEST_P(CudaRowCode, FusedProductsCompile) {
@@ -201,11 +199,12 @@ TEST(CudaCode, ContractedSumsAreFused) {
     Graph graph;
     const Var a = graph.input("a", dtype, {5, 3}), b = graph.input("b", dtype, {3});
     const auto code = [&](bool contract, bool rows) {
-      const Op plain = fused(graph, [&] {
-                         const Var product = a * b;
-                         const Var value = (product + b) * (a - product) + (product - b);
-                         return Vars{rows ? sum(value, {1}, true) : value};
-                       })[0]
+      const Op plain = fused(graph,
+                             [&] {
+                               const Var product = a * b;
+                               const Var value = (product + b) * (a - product) + (product - b);
+                               return Vars{rows ? sum(value, {1}, true) : value};
+                             })[0]
                            .producer();
       Attrs attrs = plain.attrs();
       attrs.set("contract", contract);
