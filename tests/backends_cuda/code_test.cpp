@@ -144,6 +144,17 @@ TEST_P(CudaRowCode, LongRowsThatBecomeNumbersAreSplit) {
   EXPECT_FALSE(is_split([&] { return Vars{sum(exp(x - max(x, {1}, true)), {1}, true)}; }));
 }
 
+TEST(CudaCode, RowsOfIntegersCompile) {
+  Graph graph;
+  const Var x = graph.input("x", i32, {2, 5});
+  const Vars results =
+      fused(graph, [&] { return Vars{sum(x * 3, {1}, true) + max(x + 1, {1}, true)}; });
+  with_context(results[0].producer(), [](const KernelContext& context) {
+    EXPECT_FALSE(compile_kernel(row_code(context), kHopper).empty());
+    EXPECT_FALSE(compile_kernel(row_code(context, true), kHopper).empty());
+  });
+}
+
 TEST_P(CudaRowCode, FusedProductsCompile) {
   for (const Sample& sample : fused_product_def().samples()) {
     SCOPED_TRACE(sample.label);

@@ -184,7 +184,7 @@ class RowWriter {
       const char* const total = is_real ? "double" : "long long";
       reduced.insert(op.input(0).id());
       before += fmt::format("    {0} t{1} = {2}::none<{0}>();\n", total, name, fold.name);
-      inside += fmt::format("    t{0} = {1}::join(t{0}, {2}({3}));\n", name, fold.name, total, x);
+      inside += fmt::format("    t{0} = {1}::join(t{0}, ({2}){3});\n", name, fold.name, total, x);
       joins += fmt::format("    t{0} = join_block<{1}>(t{0}, shared_{2});\n", name, fold.name,
                            is_real ? "double" : "integer");
       leaves += fmt::format("      (({0}*)a.found)[blockIdx.x * {1}LL + {2}] = t{3};\n", total,
