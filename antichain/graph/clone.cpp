@@ -55,11 +55,10 @@ Op Cloner::copy_together(std::span<const Op> ops, const std::vector<Var>& inputs
     const std::vector<Op> more = copies_it_waits_for(op);
     earlier.insert(earlier.end(), more.begin(), more.end());
   }
-  const Op twin =
-      target_.add(first.def(), inputs,
-                  renamed_dims_.empty() ? attrs : attrs.substitute(renamed_dims_),
-                  std::move(regions), first.location(),
-                  earlier.empty() ? Sharing::of_equal_ops : Sharing::none);
+  const Op twin = target_.add(first.def(), inputs,
+                              renamed_dims_.empty() ? attrs : attrs.substitute(renamed_dims_),
+                              std::move(regions), first.location(),
+                              earlier.empty() ? Sharing::of_equal_ops : Sharing::none);
   for (Op op : ops) {
     op_copies_[op.id()] = twin.id();
   }

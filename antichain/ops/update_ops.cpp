@@ -61,8 +61,7 @@ std::vector<VarType> infer_update(InferContext& context, std::size_t numbers) {
     for (const std::string& state : states[static_cast<std::size_t>(i)]) {
       require(seen.insert(state).second, "{}: state '{}' is there twice", context.op_name(), state);
       const bool is_first = &state == &states[static_cast<std::size_t>(i)].front();
-      check_state(context, state, i,
-                  is_first ? context.dtype(i) : buffer_dtype(context.dtype(i)));
+      check_state(context, state, i, is_first ? context.dtype(i) : buffer_dtype(context.dtype(i)));
     }
     types.push_back({context.dtype(i), context.shape(i)});
   }
@@ -158,8 +157,10 @@ std::vector<Sample> update_samples(const OpDef& def) {
     }
     return Sample{label, inputs, build(when)};
   };
-  return {sample("matrix", {{37, 19}}, true), sample("scalar", {Shape()}, true),
-          sample("empty", {{0, 3}}, true), sample("not now", {{5}}, false),
+  return {sample("matrix", {{37, 19}}, true),
+          sample("scalar", {Shape()}, true),
+          sample("empty", {{0, 3}}, true),
+          sample("not now", {{5}}, false),
           sample("several", {{37, 19}, {0}, Shape(), {3000}, {2, 5}}, true),
           sample("several, not now", {{4}, {3, 2}}, false)};
 }
@@ -174,9 +175,7 @@ OpDef update_op(const char* op_name, const char* doc, const OpDef& (*self)()) {
       .effect = Effect::writes_state,
       .forwards = true,
       .infer =
-          [](InferContext& context) {
-            return infer_update(context, rules::kRuleNumbers<Rule>);
-          },
+          [](InferContext& context) { return infer_update(context, rules::kRuleNumbers<Rule>); },
       .no_gradient = "it changes states, through which no gradient flows",
       .reference = update_reference<Rule>,
       .samples = [self] { return update_samples<Rule>(self()); },

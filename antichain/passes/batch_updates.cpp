@@ -102,14 +102,14 @@ class UpdateBatches {
 }  // namespace
 
 GraphCopy batch_updates(const GraphCopy& source) {
-  return copy_graph(
-      source, {.copy_ops = [](Cloner& cloner, std::span<const Op> ops, std::span<const Var>) {
-        UpdateBatches batches(cloner);
-        for (Op op : ops) {
-          batches.copy(op);
-        }
-        batches.copy_waiting();
-      }});
+  return copy_graph(source,
+                    {.copy_ops = [](Cloner& cloner, std::span<const Op> ops, std::span<const Var>) {
+                      UpdateBatches batches(cloner);
+                      for (Op op : ops) {
+                        batches.copy(op);
+                      }
+                      batches.copy_waiting();
+                    }});
 }
 
 }  // namespace antichain

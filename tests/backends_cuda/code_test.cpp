@@ -141,9 +141,18 @@ TEST_P(CudaRowCode, LongRowsThatBecomeNumbersAreSplit) {
   };
   EXPECT_TRUE(is_split([&] { return Vars{sqrt(mean(square(x), {1}, true)), max(-x, {1}, true)}; }));
   EXPECT_FALSE(is_split([&] { return Vars{x - mean(x * x, {1}, true)}; }));
-  EXPECT_FALSE(is_split([&] {
-    return Vars{sum(exp(x - max(x, {1}, true)), {1}, true)};
-  }));
+  EXPECT_FALSE(is_split([&] { return Vars{sum(exp(x - max(x, {1}, true)), {1}, true)}; }));
+}
+
+TEST(CudaCode, RowsOfIntegersCompile) {
+  Graph graph;
+  const Var x = graph.input("x", i32, {2, 5});
+  const Vars results =
+      fused(graph, [&] { return Vars{sum(x * 3, {1}, true) + max(x + 1, {1}, true)}; });
+  with_context(results[0].producer(), [](const KernelContext& context) {
+    EXPECT_FALSE(compile_kernel(row_code(context), kHopper).empty());
+    EXPECT_FALSE(compile_kernel(row_code(context, true), kHopper).empty());
+  });
 }
 
 TEST_P(CudaRowCode, FusedProductsCompile) {
@@ -201,11 +210,12 @@ TEST(CudaCode, ContractedSumsAreFused) {
     Graph graph;
     const Var a = graph.input("a", dtype, {5, 3}), b = graph.input("b", dtype, {3});
     const auto code = [&](bool contract, bool rows) {
-      const Op plain = fused(graph, [&] {
-                         const Var product = a * b;
-                         const Var value = (product + b) * (a - product) + (product - b);
-                         return Vars{rows ? sum(value, {1}, true) : value};
-                       })[0]
+      const Op plain = fused(graph,
+                             [&] {
+                               const Var product = a * b;
+                               const Var value = (product + b) * (a - product) + (product - b);
+                               return Vars{rows ? sum(value, {1}, true) : value};
+                             })[0]
                            .producer();
       Attrs attrs = plain.attrs();
       attrs.set("contract", contract);

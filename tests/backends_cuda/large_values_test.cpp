@@ -61,9 +61,9 @@ void expect_same(const Tensor& x, const Build& build, double tolerance) {
 
 TEST_F(CudaLargeValues, Reductions) {
   const auto all = [](Var x) -> std::vector<Var> {
-    return {sum(x),          mean(x, {0}),      max(x, {1}),           min(x),
-            sum(x, {0}),     mean(x, {1}),      sum(x, {0}, true),     prod(1 + x * 1e-4, {1}),
-            sum(x * x),      sum(x * x, {1}),   mean(square(x), {0}),  max(abs(x), {0})};
+    return {sum(x),      mean(x, {0}),    max(x, {1}),          min(x),
+            sum(x, {0}), mean(x, {1}),    sum(x, {0}, true),    prod(1 + x * 1e-4, {1}),
+            sum(x * x),  sum(x * x, {1}), mean(square(x), {0}), max(abs(x), {0})};
   };
   for (const Shape& shape : {Shape{3, 500'001}, Shape{70'001, 17}, Shape{2048, 512},
                              Shape{100'000, 3}, Shape{5, 200'000}, Shape{1'000'003, 1}}) {
@@ -72,28 +72,30 @@ TEST_F(CudaLargeValues, Reductions) {
   }
   expect_same(wave({3, 500'001}, bf16), all, 2e-2);
   expect_same(wave({70'001, 17}, f64), all, 1e-12);
-  expect_same(wave({3000, 701}),
-              [](Var x) -> std::vector<Var> {
-                const Var n = cast(x * 1000, i64);
-                return {sum(n), sum(n, {0}), max(n, {1}), sum(n * 3 + 1)};
-              },
-              0);
+  expect_same(
+      wave({3000, 701}),
+      [](Var x) -> std::vector<Var> {
+        const Var n = cast(x * 1000, i64);
+        return {sum(n), sum(n, {0}), max(n, {1}), sum(n * 3 + 1)};
+      },
+      0);
 }
 
 TEST_F(CudaLargeValues, LongRowsThatBecomeNumbers) {
   for (const std::int64_t rows : {1, 2, 37}) {
-    expect_same(wave({rows, 300'007}),
-                [](Var x) -> std::vector<Var> {
-                  return {sqrt(mean(square(x), {1}, true)) + max(x, {1}, true),
-                          sum(abs(x) + 1, {1}, true)};
-                },
-                1e-5);
+    expect_same(
+        wave({rows, 300'007}),
+        [](Var x) -> std::vector<Var> {
+          return {sqrt(mean(square(x), {1}, true)) + max(x, {1}, true), sum(abs(x) + 1, {1}, true)};
+        },
+        1e-5);
   }
 }
 
 TEST_F(CudaLargeValues, RunsOfElements) {
   for (const DType dtype : {f32, f64, bf16, f16}) {
-    for (const Shape& shape : {Shape{1024, 512}, Shape{1024, 513}, Shape{700'001}, Shape{8, 262'144}}) {
+    for (const Shape& shape :
+         {Shape{1024, 512}, Shape{1024, 513}, Shape{700'001}, Shape{8, 262'144}}) {
       SCOPED_TRACE(std::string(name(dtype)) + to_string(shape));
       const auto body = [&](Var x) -> std::vector<Var> {
         const std::int64_t columns = shape.back();
@@ -130,7 +132,8 @@ TEST_F(CudaLargeValues, NotANumberStaysThroughRelu) {
   Graph graph = session.graph();
   const Var input = graph.input("x", f32, {64, 128});
   const Var w = graph.input("w", f32, {128, 32}), bias = graph.input("bias", f32, {32});
-  const Executable run = session.compile({relu(matmul(input, w) + bias), relu(matmul(input, w * 2))});
+  const Executable run =
+      session.compile({relu(matmul(input, w) + bias), relu(matmul(input, w * 2))});
   const Results results = run({{"x", x}, {"w", wave({128, 32})}, {"bias", wave({32})}});
   EXPECT_TRUE(std::isnan(results[0].to_vector<float>()[5 * 32 + 3]));
   EXPECT_TRUE(std::isnan(results[1].to_vector<float>()[5 * 32 + 3]));
@@ -142,9 +145,8 @@ StateStore::Values trained(const std::vector<std::string>& disabled, DType dtype
   const Var x = graph.input("x", dtype, {"batch", 20});
   std::vector<std::int64_t> widths(40, 24);  // more parameters than one launch takes
   const Var loss = mean(cast(square(nn::mlp(x, widths, {.activation = tanh})), f32));
-  const Executable step =
-      session.compile({loss}, {.updates = optim::adam(loss, {.lr = 0.003}),
-                               .optimiser = {.disabled = disabled}});
+  const Executable step = session.compile(
+      {loss}, {.updates = optim::adam(loss, {.lr = 0.003}), .optimiser = {.disabled = disabled}});
   for (int i = 0; i < 5; ++i) {
     step({{"x", wave({50, 20}, dtype)}});
   }

@@ -53,10 +53,9 @@ TEST(BatchUpdates, OtherNumbersAreAnotherBatch) {
   Session session;
   Graph graph = session.graph();
   const Var loss = model_loss(graph);
-  const GraphCopy copy =
-      batched(loss, optim::sgd(loss, {.momentum = 0.9,
-                                      .weight_decay = 0.1,
-                                      .step = {.decays = optim::matrices()}}));
+  const GraphCopy copy = batched(loss, optim::sgd(loss, {.momentum = 0.9,
+                                                         .weight_decay = 0.1,
+                                                         .step = {.decays = optim::matrices()}}));
   EXPECT_EQ(count_needed(copy, "momentum_update"), 2U);
 }
 
@@ -82,8 +81,8 @@ TEST(BatchUpdates, ComeBeforeWhoeverNeedsThem) {
   const Var first = step("a", a), second = step("b", b), third = step("b", first);
   const GraphCopy copy = batched(first + second, {third});
   EXPECT_EQ(count_needed(copy, "descent_update"), 2U);
-  const Executable run = session.compile(
-      {first, second, third}, {.optimiser = {.batch_updates = true}});
+  const Executable run =
+      session.compile({first, second, third}, {.optimiser = {.batch_updates = true}});
   const Results results = run({});
   EXPECT_EQ(results[0].to_vector<float>(), (std::vector<float>{0.5F, 0.5F}));
   EXPECT_EQ(results[1].to_vector<float>(), (std::vector<float>{0.5F, 0.5F}));
@@ -97,8 +96,8 @@ StateStore::Values trained(const MakeUpdates& make, DType dtype, bool batch) {
   Session session({.seed = 5});
   Graph graph = session.graph();
   const Var loss = cast(model_loss(graph, dtype), f32);
-  const Executable step = session.compile(
-      {loss}, {.updates = make(loss), .optimiser = {.batch_updates = batch}});
+  const Executable step =
+      session.compile({loss}, {.updates = make(loss), .optimiser = {.batch_updates = batch}});
   for (int i = 0; i < 4; ++i) {
     step({{"x", wave({4 + i, 7}, dtype)}});
   }
@@ -142,10 +141,13 @@ TEST(BatchUpdates, BadInput) {
     inputs.insert(inputs.end(), {numbers, when});
     graph.add(descent_update_def(), inputs, {{"state", states}});
   };
-  expect_bad_input<InvalidArgument>("descent_update: state 'a' is there twice",
-                                    [&] { update({a, a}, "a|a"); });
+  expect_bad_input<InvalidArgument>("descent_update: state 'a' is there twice", [&] {
+    update({a, a}, "a|a");
+  });
   expect_bad_input<TypeError>("descent_update: gradients of f32 and f64 are not updated together",
-                              [&] { update({a, b}, "a|b"); });
+                              [&] {
+                                update({a, b}, "a|b");
+                              });
   expect_bad_input<InvalidArgument>("descent_update: takes 4 inputs, got 3",
                                     [&] { update({a}, "a|b"); });
   expect_bad_input<InvalidArgument>(

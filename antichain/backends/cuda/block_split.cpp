@@ -48,8 +48,8 @@ std::int64_t split_rows(std::int64_t rows, std::int64_t length, std::int64_t thr
 
 PartialResults::PartialResults(const Context& context, std::int64_t results, std::int64_t groups)
     : results_(DeviceContext::allocate(context, static_cast<std::size_t>(results) * 8)),
-      counters_(DeviceContext::allocate(
-          context, static_cast<std::size_t>(groups) * sizeof(unsigned))) {
+      counters_(
+          DeviceContext::allocate(context, static_cast<std::size_t>(groups) * sizeof(unsigned))) {
   check(cudaMemsetAsync(counters_->data(), 0, counters_->bytes(), context->stream()),
         "preparing a reduction");
 }

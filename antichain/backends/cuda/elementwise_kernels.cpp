@@ -115,15 +115,15 @@ Loads loads_of(const KernelContext& context, const StridedLoop& loop, std::int64
       loads.before += fmt::format("  const auto x{0} = load<{1}>(((const {1}*)a.in[{0}])[{2}]);\n",
                                   n, type, place);
     } else if (loop.is_run(n, length)) {
-      loads.before += fmt::format("  const auto d{0} = load_run<{1}, kLength>(a.in[{0}], {2});\n", n,
-                                  type, place);
+      loads.before += fmt::format("  const auto d{0} = load_run<{1}, kLength>(a.in[{0}], {2});\n",
+                                  n, type, place);
       loads.inside += fmt::format("      const auto x{0} = load<{1}>(d{0}.at[e]);\n", n, type);
     } else {
-      loads.before += fmt::format("  const {1}* const d{0} = (const {1}*)a.in[{0}] + ({2});\n", n,
-                                  type, place);
-      loads.inside += fmt::format(
-          "      const auto x{0} = load<{1}>(d{0}[e * a.strides[{0}][{2}]]);\n", n, type,
-          loop.sizes.size() - 1);
+      loads.before +=
+          fmt::format("  const {1}* const d{0} = (const {1}*)a.in[{0}] + ({2});\n", n, type, place);
+      loads.inside +=
+          fmt::format("      const auto x{0} = load<{1}>(d{0}[e * a.strides[{0}][{2}]]);\n", n,
+                      type, loop.sizes.size() - 1);
     }
   }
   return loads;

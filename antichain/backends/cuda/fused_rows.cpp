@@ -54,8 +54,8 @@ class RowWriter {
            });
   }
   std::size_t num_folds() const {
-    return static_cast<std::size_t>(std::ranges::count_if(
-        body_.ops, [this](OpId id) { return reduces_rows(graph_.op(id)); }));
+    return static_cast<std::size_t>(
+        std::ranges::count_if(body_.ops, [this](OpId id) { return reduces_rows(graph_.op(id)); }));
   }
 
   // With `split`, a row has several blocks.
@@ -81,7 +81,8 @@ class RowWriter {
     std::string text = "#include \"antichain/backends/cuda/device/fold.cuh\"\n";
     text += "using namespace antichain;\nusing namespace antichain::device;\n";
     text += "using Index = long long;\nstruct Arguments {\n" + loop_.members_code();
-    text += "  long long rows, length, parts, part_length;\n  void* found;\n  unsigned* counters;\n";
+    text +=
+        "  long long rows, length, parts, part_length;\n  void* found;\n  unsigned* counters;\n";
     text += fmt::format("  const void* in[{}];\n  void* out[{}];\n}};\n",
                         std::max(context_.num_inputs(), 1), context_.num_outputs());
     text += "extern \"C\" __global__ void fused_rows(const Arguments a) {\n";
@@ -183,7 +184,7 @@ class RowWriter {
       const char* const total = is_real ? "double" : "long long";
       reduced.insert(op.input(0).id());
       before += fmt::format("    {0} t{1} = {2}::none<{0}>();\n", total, name, fold.name);
-      inside += fmt::format("    t{0} = {1}::join(t{0}, {2}({3}));\n", name, fold.name, total, x);
+      inside += fmt::format("    t{0} = {1}::join(t{0}, ({2}){3});\n", name, fold.name, total, x);
       joins += fmt::format("    t{0} = join_block<{1}>(t{0}, shared_{2});\n", name, fold.name,
                            is_real ? "double" : "integer");
       leaves += fmt::format("      (({0}*)a.found)[blockIdx.x * {1}LL + {2}] = t{3};\n", total,
@@ -297,10 +298,10 @@ KernelFunction plan_rows(const KernelContext& context, const Context& device) {
   const std::size_t first_in = slots.size();
   const std::size_t first_out = first_in + std::max<std::size_t>(context.inputs.size(), 1);
   slots.resize(first_out + context.outputs.size());
-  const auto launch = std::make_shared<Launch>(
-      device, writer.text(parts > 1), "fused_rows",
-      parts > 1 ? rows * parts : std::min(rows, kMostBlocks), dim3(static_cast<unsigned>(threads)),
-      std::move(slots));
+  const auto launch =
+      std::make_shared<Launch>(device, writer.text(parts > 1), "fused_rows",
+                               parts > 1 ? rows * parts : std::min(rows, kMostBlocks),
+                               dim3(static_cast<unsigned>(threads)), std::move(slots));
   if (parts > 1) {
     const auto folds = static_cast<std::int64_t>(writer.num_folds());
     found = std::make_shared<const PartialResults>(device, rows * parts * folds, rows);

@@ -194,13 +194,12 @@ Support supports_whole(Op fused) {
 
 void register_matmul(KernelTable& kernels, const Context& context) {
   const auto library = std::make_shared<BlasLibrary>(context);
-  const Kernel product{.name = "cublaslt",
-                       .supports = supports,
-                       .plan = [library](const KernelContext& seen) {
-                         KernelFunction planned = plan(seen, library, {.product = seen.op});
-                         ensure(planned != nullptr, "cuBLASLt has no product of this size");
-                         return planned;
-                       }};
+  const Kernel product{
+      .name = "cublaslt", .supports = supports, .plan = [library](const KernelContext& seen) {
+        KernelFunction planned = plan(seen, library, {.product = seen.op});
+        ensure(planned != nullptr, "cuBLASLt has no product of this size");
+        return planned;
+      }};
   kernels.add(matmul_def(), product);
   const Kernel in_two = fused_product_kernel(matmul_def(), product, context);
   kernels.add(fused_product_def(), {.name = "cublaslt with bias and relu",

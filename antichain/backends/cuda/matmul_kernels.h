@@ -1,5 +1,5 @@
-// Matrix products by cuBLASLt, alone or with a bias and relu behind them, which it computes before it
-// stores the product.
+// Matrix products by cuBLASLt, alone or with a bias and relu behind them, which it computes before
+// it stores the product.
 #pragma once
 
 #include "antichain/backends/cuda/device_context.h"

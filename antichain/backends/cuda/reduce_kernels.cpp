@@ -60,8 +60,7 @@ std::string place_function(const char* name, const StridedLoop& loop) {
 
 // The kept and the reduced axes of an op's input.
 struct Walks {
-  explicit Walks(const KernelContext& context)
-      : Walks(context.in(0), reduced_axes(context)) {}
+  explicit Walks(const KernelContext& context) : Walks(context.in(0), reduced_axes(context)) {}
   Walks(const Tensor& x, const std::vector<bool>& chosen)
       : kept(loop_over(x, chosen, false)), reduced(loop_over(x, chosen, true)) {}
 
@@ -78,10 +77,9 @@ struct Walks {
 std::string reduce_text(const KernelContext& context, const FoldName& fold, const Walks& walks) {
   std::string text = "#include \"antichain/backends/cuda/device/fold.cuh\"\n";
   text += "using namespace antichain;\nusing namespace antichain::device;\n";
-  text += fmt::format("using Index = {};\n",
-                      std::max(walks.kept.count, walks.reduced.count) < kMostOf32Bits
-                          ? "unsigned"
-                          : "long long");
+  text += fmt::format(
+      "using Index = {};\n",
+      std::max(walks.kept.count, walks.reduced.count) < kMostOf32Bits ? "unsigned" : "long long");
   text += fmt::format("using In = {};\nusing Out = {};\nusing Fold = {};\n",
                       storage_type(context.in(0).dtype()), storage_type(context.out().dtype()),
                       fold.name);
@@ -147,12 +145,13 @@ KernelFunction plan(const KernelContext& context, const Context& device, const F
   std::vector<std::int64_t> slots = walks.kept.slots();
   const std::vector<std::int64_t> more = walks.reduced.slots();
   slots.insert(slots.end(), more.begin(), more.end());
-  slots.insert(slots.end(), {columns ? 1 : 0, split.across, split.along, split.parts, split.length});
+  slots.insert(slots.end(),
+               {columns ? 1 : 0, split.across, split.along, split.parts, split.length});
   const std::size_t first = slots.size();
   slots.resize(first + 4);
-  const auto launch = std::make_shared<Launch>(device, reduce_text(context, fold, walks), "reduce",
-                                               groups * split.parts, dim3(BlockSplit::kThreads),
-                                               std::move(slots));
+  const auto launch =
+      std::make_shared<Launch>(device, reduce_text(context, fold, walks), "reduce",
+                               groups * split.parts, dim3(BlockSplit::kThreads), std::move(slots));
   std::shared_ptr<const PartialResults> found;
   if (split.parts > 1) {
     found = std::make_shared<const PartialResults>(device, outputs * split.parts, groups);

@@ -112,12 +112,11 @@ KernelFunction plan(const KernelContext& context, const Context& device) {
       slots[kHeadSlots + i * each + 1] = elements;
       blocks += (elements + kPerBlock - 1) / kPerBlock;
     }
-    const std::string text = update_text(rule_name(context.op.def().name),
-                                         context.in(0).dtype(), states[0].size(), count);
-    launches->push_back(
-        {first, count,
-         Launch(device, text, "update", blocks, dim3(static_cast<unsigned>(kThreads)),
-                std::move(slots))});
+    const std::string text = update_text(rule_name(context.op.def().name), context.in(0).dtype(),
+                                         states[0].size(), count);
+    launches->push_back({first, count,
+                         Launch(device, text, "update", blocks,
+                                dim3(static_cast<unsigned>(kThreads)), std::move(slots))});
   }
   return [launches, states, each](KernelContext& run) {
     for (UpdateLaunch& part : *launches) {

@@ -107,7 +107,8 @@ __device__ Compute<To> cast_to(C value) {
   }
 }
 
-// Elements side by side that are read and written at once: a power of two of them, 16 bytes at most.
+// Elements side by side that are read and written at once: a power of two of them, 16 bytes at
+// most.
 template <class S, int kCount>
 struct Run {
   S at[kCount];

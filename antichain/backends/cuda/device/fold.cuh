@@ -71,8 +71,8 @@ struct FoldMax {
   }
 };
 
-// Joins the totals of `along` threads, a power of two, in an order that the sizes decide. Each stands
-// `stride` threads behind the one before it; `own` is the place of this one among them.
+// Joins the totals of `along` threads, a power of two, in an order that the sizes decide. Each
+// stands `stride` threads behind the one before it; `own` is the place of this one among them.
 template <class Fold, class T>
 T join_threads(T total, T* shared, unsigned own, unsigned along, unsigned stride) {
   const unsigned at = threadIdx.y * blockDim.x + threadIdx.x;
@@ -93,14 +93,13 @@ T join_threads(T total, T* shared, unsigned own, unsigned along, unsigned stride
 // of all of them where blockDim.y is 1.
 template <class Fold, class T>
 T join_block(T total, T* shared) {
-  return blockDim.y > 1
-             ? join_threads<Fold>(total, shared, threadIdx.y, blockDim.y, blockDim.x)
-             : join_threads<Fold>(total, shared, threadIdx.x, blockDim.x, 1);
+  return blockDim.y > 1 ? join_threads<Fold>(total, shared, threadIdx.y, blockDim.y, blockDim.x)
+                        : join_threads<Fold>(total, shared, threadIdx.x, blockDim.x, 1);
 }
 
 // Tells all threads of a block whether it is the last of `blocks` that come here: it then sees what
-// the others have written before, if it reads past the nearest cache (__ldcg). The counter starts at
-// 0 and ends at 0, so that the next launch finds it as this one did.
+// the others have written before, if it reads past the nearest cache (__ldcg). The counter starts
+// at 0 and ends at 0, so that the next launch finds it as this one did.
 inline bool comes_last(unsigned* counter, unsigned blocks) {
   __shared__ bool last;
   __threadfence();
