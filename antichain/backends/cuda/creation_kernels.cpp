@@ -81,6 +81,9 @@ void register_creation(KernelTable& kernels, const Context& device) {
   });
   add(linear_seed_def(), [device](const KernelContext&) {
     return [device](KernelContext& run) {
+      if (run.out().bytes() == 0) {
+        return;
+      }
       device->use();
       check(cudaMemsetAsync(run.out().raw(), 0, run.out().bytes(), device->stream()),
             "setting memory to 0");
