@@ -3,19 +3,27 @@
 #include <algorithm>
 
 #include "antichain/backends/cuda/chain_kernels.h"
+#include "antichain/backends/cuda/along_kernels.h"
 #ifdef ANTICHAIN_HAS_CUDNN
 #include "antichain/backends/cuda/convolution_kernels.h"
 #endif
+#include "antichain/backends/cuda/creation_kernels.h"
 #include "antichain/backends/cuda/device_context.h"
+#include "antichain/backends/cuda/dynamic_kernels.h"
 #include "antichain/backends/cuda/elementwise_kernels.h"
 #include "antichain/backends/cuda/fused_product_kernels.h"
+#include "antichain/backends/cuda/finite_kernels.h"
 #include "antichain/backends/cuda/graph_recording.h"
 #include "antichain/backends/cuda/index_kernels.h"
+#include "antichain/backends/cuda/integer_matmul.h"
 #include "antichain/backends/cuda/matmul_kernels.h"
 #include "antichain/backends/cuda/movement_kernels.h"
 #include "antichain/backends/cuda/pooling_kernels.h"
 #include "antichain/backends/cuda/random_kernels.h"
 #include "antichain/backends/cuda/reduce_kernels.h"
+#include "antichain/backends/cuda/scatter_kernels.h"
+#include "antichain/backends/cuda/sort_kernels.h"
+#include "antichain/backends/cuda/sparse_kernels.h"
 #include "antichain/backends/cuda/update_kernels.h"
 #include "antichain/ops/convolution.h"
 
@@ -28,10 +36,17 @@ class CudaBackend final : public Backend {
   explicit CudaBackend(int index) : context_(cuda::shared_context(index)) {
     cuda::register_elementwise(kernels_, context_);
     cuda::register_movement(kernels_, context_);
+    cuda::register_creation(kernels_, context_);
+    cuda::register_dynamic(kernels_, context_);
     cuda::register_indexing(kernels_, context_);
+    cuda::register_scatter(kernels_, context_);
     cuda::register_reductions(kernels_, context_);
+    cuda::register_along_axis(kernels_, context_);
+    cuda::register_sorting(kernels_, context_);
     cuda::register_pooling(kernels_, context_);
     cuda::register_matmul(kernels_, context_);
+    cuda::register_integer_matmul(kernels_, context_);
+    cuda::register_sparse(kernels_, context_);
 #ifdef ANTICHAIN_HAS_CUDNN
     cuda::register_convolution(kernels_, context_);
 #endif
@@ -39,6 +54,7 @@ class CudaBackend final : public Backend {
     cuda::register_chains(kernels_, context_);
     cuda::register_random(kernels_, context_);
     cuda::register_optimiser_steps(kernels_, context_);
+    cuda::register_finite_check(kernels_, context_);
   }
 
   std::string_view name() const override { return "cuda"; }

@@ -1,6 +1,7 @@
 #include "antichain/backends/cuda/index_report.h"
 
 #include <cuda_runtime_api.h>
+#include <fmt/args.h>
 
 #include "antichain/backends/cuda/cuda_error.h"
 #include "antichain/base/error.h"
@@ -17,12 +18,12 @@ IndexReport::IndexReport() {
 
 IndexReport::~IndexReport() { static_cast<void>(cudaFreeHost(note_)); }
 
-std::int64_t IndexReport::source_of(const std::string& where) {
+std::int64_t IndexReport::source_of(const std::string& where, const std::string& words) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto [entry, is_new] =
-      numbers_.try_emplace(where, static_cast<std::int64_t>(sources_.size()));
+      numbers_.try_emplace(where + "\n" + words, static_cast<std::int64_t>(sources_.size()));
   if (is_new) {
-    sources_.push_back(where);
+    sources_.push_back({where, words});
   }
   return entry->second;
 }
@@ -33,10 +34,14 @@ void IndexReport::check() {
     return;
   }
   const std::lock_guard<std::mutex> lock(mutex_);
-  const std::string where = sources_[static_cast<std::size_t>(note.source)];
-  const long long index = note.index, size = note.size;
+  const Source source = sources_[static_cast<std::size_t>(note.source)];
+  fmt::dynamic_format_arg_store<fmt::format_context> numbers;
+  for (int i = 0; i < kNumbers; ++i) {
+    const long long number = note.numbers[i];
+    numbers.push_back(number);
+  }
   *note_ = {};
-  fail<DataError>("{}: index {} is outside an axis of size {}", where, index, size);
+  fail<DataError>("{}: {}", source.where, fmt::vformat(source.words, numbers));
 }
 
 }  // namespace antichain::cuda

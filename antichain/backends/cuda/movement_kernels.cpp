@@ -6,7 +6,6 @@
 
 #include "antichain/backends/cuda/element_code.h"
 #include "antichain/backends/cuda/strided_copy.h"
-#include "antichain/backends/cuda/strided_loop.h"
 #include "antichain/ops/moves.h"
 #include "antichain/ops/shape_ops.h"
 #include "antichain/ops/slicing.h"
@@ -75,39 +74,12 @@ KernelFunction plan_dynamic(const KernelContext& context, const Context& device,
   const Shape& window = sets ? context.in(1).shape() : context.out().shape();
   const int start_input = sets ? 2 : 1;
   const Strides strides = contiguous_strides(all);
-  std::string place = "0";
   std::vector<std::int64_t> slots = {numel(window)};
   for (std::size_t axis = 0; axis < all.size(); ++axis) {
-    place +=
-        fmt::format(" + (p{0} + clamped(a.starts[{0}], a.axes[{0}][1])) * a.axes[{0}][2]", axis);
     slots.insert(slots.end(), {window[axis], all[axis] - window[axis], strides[axis]});
   }
-  std::string positions = "    long long rest = i;\n";
-  for (std::size_t axis = all.size(); axis-- > 0;) {
-    positions += fmt::format("    const long long p{0} = rest % a.axes[{0}][0];\n", axis);
-    positions += fmt::format("    rest /= a.axes[{}][0];\n", axis);
-  }
-  const std::string text = fmt::format(
-      R"(struct Arguments {{
-  long long count, axes[{0}][3];
-  {1}* to;
-  const {1}* from;
-  const {2}* starts;
-}};
-inline __device__ long long clamped(long long start, long long last) {{
-  return start < 0 ? 0 : start > last ? last : start;
-}}
-extern "C" __global__ void dynamic_window(const Arguments a) {{
-  const long long step = (long long)gridDim.x * blockDim.x;
-  for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < a.count; i += step) {{
-{3}    const long long place = {4};
-    a.to[{5}] = a.from[{6}];
-  }}
-}}
-)",
-      std::max<std::size_t>(all.size(), 1), word_type(size_of(context.out().dtype())),
-      storage_type(context.in(start_input).dtype()), positions, place, sets ? "place" : "i",
-      sets ? "i" : "place");
+  const std::string text = dynamic_window_text(all.size(), size_of(context.out().dtype()),
+                                               context.in(start_input).dtype(), sets);
   slots.resize(std::max<std::size_t>(slots.size(), 4));
   const std::size_t first = slots.size();
   slots.resize(first + 3);
@@ -126,6 +98,39 @@ extern "C" __global__ void dynamic_window(const Arguments a) {{
 }
 
 }  // namespace
+
+std::string dynamic_window_text(std::size_t rank, std::size_t element_bytes, DType start,
+                                bool sets) {
+  std::string place = "0", positions = "    long long rest = i;\n";
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    place +=
+        fmt::format(" + (p{0} + clamped(a.starts[{0}], a.axes[{0}][1])) * a.axes[{0}][2]", axis);
+  }
+  for (std::size_t axis = rank; axis-- > 0;) {
+    positions += fmt::format("    const long long p{0} = rest % a.axes[{0}][0];\n", axis);
+    positions += fmt::format("    rest /= a.axes[{}][0];\n", axis);
+  }
+  return fmt::format(
+      R"(struct Arguments {{
+  long long count, axes[{0}][3];
+  {1}* to;
+  const {1}* from;
+  const {2}* starts;
+}};
+inline __device__ long long clamped(long long start, long long last) {{
+  return start < 0 ? 0 : start > last ? last : start;
+}}
+extern "C" __global__ void dynamic_window(const Arguments a) {{
+  const long long step = (long long)gridDim.x * blockDim.x;
+  for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < a.count; i += step) {{
+{3}    const long long place = {4};
+    a.to[{5}] = a.from[{6}];
+  }}
+}}
+)",
+      std::max<std::size_t>(rank, 1), word_type(element_bytes), storage_type(start), positions,
+      place, sets ? "place" : "i", sets ? "i" : "place");
+}
 
 void register_movement(KernelTable& kernels, const Context& context) {
   const auto add = [&kernels](const OpDef& def, auto plan, bool strided) {

@@ -13,6 +13,32 @@ namespace antichain::cuda {
 
 namespace {
 
+KernelFunction plan(const KernelContext& context, const Context& device) {
+  const Tensor &x = context.in(0), &out = context.out();
+  const AxisOrder order = AxisOrder::of(*context.attrs);
+  const WindowSteps steps = WindowSteps::of(*context.attrs);
+  const Shape input = order.spatial(x.shape()), output = order.spatial(out.shape());
+  const Ints& window = context.attr<Ints>("window");
+  std::vector<std::int64_t> slots = {out.numel(), order.channels(x.shape()), numel(input)};
+  for (std::size_t axis = 0; axis < input.size(); ++axis) {
+    slots.insert(slots.end(), {input[axis], output[axis], window[axis], steps.stride[axis],
+                               steps.padding[axis], steps.dilation[axis]});
+  }
+  const std::size_t first = slots.size();
+  slots.resize(first + 3);
+  const auto launch =
+      std::make_shared<Launch>(device, pool_text(x.dtype(), input.size(), order.channels_last),
+                               "max_pool", out.numel(), std::move(slots));
+  return [launch, first](KernelContext& run) {
+    launch->set(first, run.in(0).raw());
+    launch->set(first + 1, run.out(0).raw());
+    launch->set(first + 2, run.out(1).raw());
+    launch->run();
+  };
+}
+
+}  // namespace
+
 // One thread per window; its elements are visited in row-major order, the first of equal ones wins.
 std::string pool_text(DType dtype, std::size_t axes, bool channels_last) {
   std::string decode = "    long long rest = t;\n", loops, close, position = "0", inside = "true";
@@ -74,32 +100,6 @@ extern "C" __global__ void max_pool(const Arguments a) {{
                                    : "(n * a.channels + c) * a.positions + at",
                      close);
 }
-
-KernelFunction plan(const KernelContext& context, const Context& device) {
-  const Tensor &x = context.in(0), &out = context.out();
-  const AxisOrder order = AxisOrder::of(*context.attrs);
-  const WindowSteps steps = WindowSteps::of(*context.attrs);
-  const Shape input = order.spatial(x.shape()), output = order.spatial(out.shape());
-  const Ints& window = context.attr<Ints>("window");
-  std::vector<std::int64_t> slots = {out.numel(), order.channels(x.shape()), numel(input)};
-  for (std::size_t axis = 0; axis < input.size(); ++axis) {
-    slots.insert(slots.end(), {input[axis], output[axis], window[axis], steps.stride[axis],
-                               steps.padding[axis], steps.dilation[axis]});
-  }
-  const std::size_t first = slots.size();
-  slots.resize(first + 3);
-  const auto launch =
-      std::make_shared<Launch>(device, pool_text(x.dtype(), input.size(), order.channels_last),
-                               "max_pool", out.numel(), std::move(slots));
-  return [launch, first](KernelContext& run) {
-    launch->set(first, run.in(0).raw());
-    launch->set(first + 1, run.out(0).raw());
-    launch->set(first + 2, run.out(1).raw());
-    launch->run();
-  };
-}
-
-}  // namespace
 
 void register_pooling(KernelTable& kernels, const Context& context) {
   kernels.add(max_pool_def(),

@@ -8,4 +8,7 @@ namespace antichain::cuda {
 
 void register_pooling(KernelTable& kernels, const Context& context);
 
+/// Returns the kernel for an element type and a number of spatial axes.
+std::string pool_text(DType dtype, std::size_t axes, bool channels_last);
+
 }  // namespace antichain::cuda

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "antichain/backends/cuda/element_code.h"
-#include "antichain/backends/cuda/launch.h"
+#include "antichain/backends/cuda/radix_sort.h"
 #include "antichain/base/random_functions.h"
 #include "antichain/ops/random.h"
 
@@ -13,8 +13,65 @@ namespace antichain::cuda {
 
 namespace {
 
-// A kernel that sets element i of the output to `draw`, C++ that may read `key` and `a.more`.
-std::string draw_text(DType dtype, const std::string& draw) {
+constexpr std::size_t kKey = 3, kOut = 4;  // slots of a draw
+constexpr int kBits = 64;                  // of what orders a permutation
+
+// C++ for element i; may read `key` and `a.more`.
+std::string element(Draw draw, DType dtype) {
+  const char* const width = dtype == f64 ? "f64" : "f32";
+  switch (draw) {
+    case Draw::uniform:
+      return fmt::format("stored<{}>(uniform_{}(key, i))", storage_type(dtype), width);
+    case Draw::normal:
+      return fmt::format("stored<{}>(normal_{}(key, i))", storage_type(dtype), width);
+    case Draw::bernoulli: return "bernoulli(key, i, (unsigned long long)a.more)";
+    case Draw::bits: break;
+  }
+  return "(long long)random_bits(key, i)";
+}
+
+Launch make_draw(const Context& device, const KernelContext& context, Draw draw,
+                 std::int64_t more = 0) {
+  const std::int64_t count = context.out().numel();
+  return Launch(device, draw_text(draw, context.out().dtype()), "draw", count,
+                {count, context.attr<std::int64_t>("stream"), more, 0, 0});
+}
+
+KernelFunction plan_draw(const Context& device, const KernelContext& context, Draw draw,
+                         std::int64_t more = 0) {
+  const auto launch = std::make_shared<Launch>(make_draw(device, context, draw, more));
+  return [launch](KernelContext& run) {
+    launch->set(kKey, run.in(0).raw());
+    launch->set(kOut, run.out().raw());
+    launch->run();
+  };
+}
+
+// The numbers in the order of random bits.
+KernelFunction plan_permutation(const Context& device, const KernelContext& context) {
+  const auto launch = std::make_shared<Launch>(make_draw(device, context, Draw::bits));
+  const auto sort = std::make_shared<RadixSort>(device, context.out().numel());
+  return [device, launch, sort](KernelContext& run) {
+    launch->set(kKey, run.in(0).raw());
+    launch->set(kOut, sort->fresh_keys());
+    launch->run();
+    sort->run(kBits);
+    device->copy(run.out().raw(), sort->order(), run.out().bytes(), cudaMemcpyDeviceToDevice);
+  };
+}
+
+KernelFunction plan_fold_in(const Context& device) {
+  const auto launch = std::make_shared<Launch>(device, fold_in_text(), "fold_in", 1, dim3(1),
+                                               std::vector<std::int64_t>(3));
+  return [launch](KernelContext& run) {
+    launch->set_operands(0, 2, run);
+    launch->run();
+  };
+}
+
+}  // namespace
+
+std::string draw_text(Draw draw, DType dtype) {
   return fmt::format(R"(#include "antichain/backends/cuda/device/element.cuh"
 #include "antichain/base/random_functions.h"
 using namespace antichain;
@@ -32,34 +89,11 @@ extern "C" __global__ void draw(const Arguments a) {{
   }}
 }}
 )",
-                     storage_type(dtype), draw);
+                     storage_type(dtype), element(draw, dtype));
 }
 
-KernelFunction plan_draw(const Context& device, const KernelContext& context,
-                         const std::string& draw, std::int64_t more) {
-  const std::int64_t count = context.out().numel();
-  const auto launch = std::make_shared<Launch>(
-      device, draw_text(context.out().dtype(), draw), "draw", count,
-      std::vector<std::int64_t>{count, context.attr<std::int64_t>("stream"), more, 0, 0});
-  return [launch](KernelContext& run) {
-    launch->set(3, run.in(0).raw());
-    launch->set(4, run.out().raw());
-    launch->run();
-  };
-}
-
-KernelFunction plan_floats(const Context& device, const KernelContext& context,
-                           std::string_view distribution) {
-  const DType dtype = context.out().dtype();
-  return plan_draw(device, context,
-                   fmt::format("stored<{}>({}_{}(key, i))", storage_type(dtype), distribution,
-                               dtype == f64 ? "f64" : "f32"),
-                   0);
-}
-
-KernelFunction plan_fold_in(const Context& device) {
-  const auto launch =
-      std::make_shared<Launch>(device, R"(#include "antichain/base/random_functions.h"
+std::string fold_in_text() {
+  return R"(#include "antichain/base/random_functions.h"
 struct Arguments {
   const long long *key, *number;
   long long* out;
@@ -69,31 +103,23 @@ extern "C" __global__ void fold_in(const Arguments a) {
   a.out[0] = folded.seed;
   a.out[1] = folded.run;
 }
-)",
-                               "fold_in", 1, dim3(1), std::vector<std::int64_t>(3));
-  return [launch](KernelContext& run) {
-    launch->set(0, run.in(0).raw());
-    launch->set(1, run.in(1).raw());
-    launch->set(2, run.out().raw());
-    launch->run();
-  };
+)";
 }
-
-}  // namespace
 
 void register_random(KernelTable& kernels, const Context& device) {
   const auto add = [&kernels](const OpDef& def, auto plan) {
     kernels.add(def, {.name = "philox", .supports = [](Op) { return Support{}; }, .plan = plan});
   };
   add(random_uniform_def(),
-      [device](const KernelContext& context) { return plan_floats(device, context, "uniform"); });
+      [device](const KernelContext& context) { return plan_draw(device, context, Draw::uniform); });
   add(random_normal_def(),
-      [device](const KernelContext& context) { return plan_floats(device, context, "normal"); });
+      [device](const KernelContext& context) { return plan_draw(device, context, Draw::normal); });
   add(random_bernoulli_def(), [device](const KernelContext& context) {
     const std::uint64_t threshold = bernoulli_threshold(context.attr<double>("probability"));
-    return plan_draw(device, context, "bernoulli(key, i, (unsigned long long)a.more)",
-                     static_cast<std::int64_t>(threshold));
+    return plan_draw(device, context, Draw::bernoulli, static_cast<std::int64_t>(threshold));
   });
+  add(random_permutation_def(),
+      [device](const KernelContext& context) { return plan_permutation(device, context); });
   add(fold_in_def(), [device](const KernelContext&) { return plan_fold_in(device); });
 }
 

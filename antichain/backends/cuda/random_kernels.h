@@ -6,6 +6,13 @@
 
 namespace antichain::cuda {
 
+enum class Draw { uniform, normal, bernoulli, bits };
+
 void register_random(KernelTable& kernels, const Context& context);
+
+/// Returns the kernel that draws elements of a type.
+std::string draw_text(Draw draw, DType dtype);
+/// Returns the kernel that derives a key.
+std::string fold_in_text();
 
 }  // namespace antichain::cuda

@@ -2,13 +2,19 @@
 
 #include <fmt/format.h>
 
-#include "antichain/backends/cuda/strided_loop.h"
-
 namespace antichain::cuda {
 
 namespace {
 
-std::string copy_text(const StridedLoop& loop, std::size_t bytes) {
+Launch make_launch(const Context& device, const StridedLoop& loop, std::size_t bytes) {
+  std::vector<std::int64_t> slots = loop.slots();
+  slots.resize(slots.size() + 2);
+  return {device, strided_copy_text(loop, bytes), "strided_copy", loop.count, std::move(slots)};
+}
+
+}  // namespace
+
+std::string strided_copy_text(const StridedLoop& loop, std::size_t bytes) {
   std::string text = "using Index = long long;\nstruct Arguments {\n" + loop.members_code();
   text += fmt::format("  {0}* to;\n  const {0}* from;\n}};\n", word_type(bytes));
   text += "extern \"C\" __global__ void strided_copy(const Arguments a) {\n";
@@ -20,14 +26,6 @@ std::string copy_text(const StridedLoop& loop, std::size_t bytes) {
   return text + fmt::format("    a.to[{}] = a.from[{}];\n  }}\n}}\n", loop.place_code(0),
                             loop.place_code(1));
 }
-
-Launch make_launch(const Context& device, const StridedLoop& loop, std::size_t bytes) {
-  std::vector<std::int64_t> slots = loop.slots();
-  slots.resize(slots.size() + 2);
-  return {device, copy_text(loop, bytes), "strided_copy", loop.count, std::move(slots)};
-}
-
-}  // namespace
 
 std::string_view word_type(std::size_t bytes) {
   return bytes == 1   ? "unsigned char"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "antichain/backends/cuda/launch.h"
+#include "antichain/backends/cuda/strided_loop.h"
 #include "antichain/ops/layout.h"
 
 namespace antichain::cuda {
@@ -22,5 +23,7 @@ class StridedCopy {
 
 /// Returns an unsigned type of as many bytes, in C++.
 std::string_view word_type(std::size_t bytes);
+/// Returns the kernel that copies between the two operands of a loop.
+std::string strided_copy_text(const StridedLoop& loop, std::size_t element_bytes);
 
 }  // namespace antichain::cuda

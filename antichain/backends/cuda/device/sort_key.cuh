@@ -1,0 +1,46 @@
+// Elements as unsigned numbers in the order that they are sorted in.
+#pragma once
+
+#include "antichain/backends/cuda/device/element.cuh"
+
+namespace antichain::device {
+
+template <int kBytes>
+struct WordOf;
+template <>
+struct WordOf<1> {
+  using Type = unsigned char;
+};
+template <>
+struct WordOf<2> {
+  using Type = unsigned short;
+};
+template <>
+struct WordOf<4> {
+  using Type = unsigned;
+};
+template <>
+struct WordOf<8> {
+  using Type = unsigned long long;
+};
+
+// Of as many bits as the element has. NaN is behind everything else, and zeros are equal.
+template <class S>
+__device__ unsigned long long sort_key(S element, bool descending) {
+  constexpr unsigned long long kSign = 1ULL << (8 * sizeof(S) - 1), kAll = kSign | (kSign - 1);
+  const Compute<S> value = load<S>(element);
+  if (value != value) {
+    return kAll;
+  }
+  unsigned long long key = std::bit_cast<typename WordOf<sizeof(S)>::Type>(element);
+  if constexpr (std::is_floating_point_v<Compute<S>>) {
+    key = value == 0 ? 0 : key;
+    // Negative numbers are the smaller the larger their bits.
+    key = (key & kSign) != 0 ? ~key & kAll : key | kSign;
+  } else {
+    key ^= S(-1) < S(0) ? kSign : 0;
+  }
+  return descending ? ~key & kAll : key;
+}
+
+}  // namespace antichain::device

@@ -1,0 +1,118 @@
+// The texts of all kernels that are neither element-wise nor fused compile, without a GPU.
+#include <gtest/gtest.h>
+
+#include "antichain/backends/cuda/along_kernels.h"
+#include "antichain/backends/cuda/code_loader.h"
+#include "antichain/backends/cuda/creation_kernels.h"
+#include "antichain/backends/cuda/csr_pattern.h"
+#include "antichain/backends/cuda/dynamic_kernels.h"
+#include "antichain/backends/cuda/finite_kernels.h"
+#include "antichain/backends/cuda/index_kernels.h"
+#include "antichain/backends/cuda/integer_matmul.h"
+#include "antichain/backends/cuda/movement_kernels.h"
+#include "antichain/backends/cuda/pooling_kernels.h"
+#include "antichain/backends/cuda/random_kernels.h"
+#include "antichain/backends/cuda/running_sum.h"
+#include "antichain/backends/cuda/scatter_kernels.h"
+#include "antichain/backends/cuda/sort_kernels.h"
+#include "antichain/backends/cuda/sparse_kernels.h"
+#include "antichain/backends/cuda/strided_copy.h"
+
+namespace antichain::cuda {
+namespace {
+
+constexpr int kHopper = 90;
+
+void expect_compiles(const std::string& text) {
+  EXPECT_FALSE(compile_kernel(text, kHopper).empty()) << text;
+}
+
+TEST(GeneratedCode, Movement) {
+  const StridedLoop transposed({3, 5}, {Strides{5, 1}, Strides{1, 3}});
+  const StridedLoop packed({3, 5}, {Strides{5, 1}, Strides{5, 1}});
+  expect_compiles(strided_copy_text(transposed, 2));
+  expect_compiles(strided_copy_text(packed, 8));
+  expect_compiles(dynamic_window_text(0, 4, i64, false));
+  expect_compiles(dynamic_window_text(3, 1, i32, true));
+}
+
+TEST(GeneratedCode, Creation) {
+  expect_compiles(iota_text(bf16));
+  expect_compiles(iota_text(u8));
+  expect_compiles(numbers_text(3));
+}
+
+TEST(GeneratedCode, Lookups) {
+  expect_compiles(lookup_text(Lookup::slices, f16, i64));
+  expect_compiles(lookup_text(Lookup::elements, boolean, i32));
+  expect_compiles(lookup_text(Lookup::marks, bf16, i64));
+}
+
+TEST(GeneratedCode, Scatters) {
+  for (const bool along : {false, true}) {
+    expect_compiles(scatter_text(bf16, i64, along, true));
+    expect_compiles(scatter_text(i8, i32, along, false));
+    expect_compiles(grouping_text(i32, scatter_group(along)));
+  }
+}
+
+TEST(GeneratedCode, AlongAnAxis) {
+  for (const DType dtype : {f16, f64, i32}) {
+    expect_compiles(choice_text(dtype, true));
+    expect_compiles(choice_text(dtype, false));
+    expect_compiles(running_sum_text(dtype));
+  }
+}
+
+class SortCode : public testing::TestWithParam<DType> {};
+
+TEST_P(SortCode, Compiles) { expect_compiles(sort_text(GetParam())); }
+
+INSTANTIATE_TEST_SUITE_P(DTypes, SortCode, testing::ValuesIn(kNumbers.members()),
+                         [](const auto& test) { return std::string(name(test.param)); });
+
+TEST(GeneratedCode, RadixSort) { expect_compiles(radix_sort_text()); }
+
+TEST(GeneratedCode, Sparse) {
+  expect_compiles(grouping_text(i64, column_group()));
+  expect_compiles(pattern_check_text(i32));
+  expect_compiles(pattern_check_text(i64));
+  expect_compiles(row_search_text(i32));
+  expect_compiles(csr_matmul_text(f32, i32, false));
+  expect_compiles(csr_matmul_text(bf16, i64, true));
+  expect_compiles(csr_sampled_matmul_text(f16, i64));
+  expect_compiles(csr_sampled_matmul_text(f64, i32));
+}
+
+TEST(GeneratedCode, IntegerProducts) {
+  const StridedLoop one({}, std::vector<Strides>(2));
+  const StridedLoop broadcast({2, 3}, {Strides{20, 0}, Strides{0, 30}});
+  expect_compiles(integer_matmul_text(i8, i32, false, true, one));
+  expect_compiles(integer_matmul_text(i64, i64, true, false, broadcast));
+}
+
+TEST(GeneratedCode, Pooling) {
+  expect_compiles(pool_text(f16, 2, true));
+  expect_compiles(pool_text(i32, 3, false));
+}
+
+TEST(GeneratedCode, Random) {
+  expect_compiles(draw_text(Draw::uniform, f64));
+  expect_compiles(draw_text(Draw::normal, bf16));
+  expect_compiles(draw_text(Draw::bernoulli, boolean));
+  expect_compiles(draw_text(Draw::bits, i64));
+  expect_compiles(fold_in_text());
+}
+
+TEST(GeneratedCode, SizesFromData) {
+  expect_compiles(nonzero_text(boolean, 3));
+  expect_compiles(nonzero_text(f16, 0));
+}
+
+TEST(GeneratedCode, FiniteChecks) {
+  expect_compiles(finite_text(bf16, 8));
+  expect_compiles(finite_text(f64, 0));
+}
+
+}  // namespace
+}  // namespace antichain::cuda
