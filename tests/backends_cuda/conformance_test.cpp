@@ -1,33 +1,16 @@
 // Walks the catalogue on a GPU: every op, every sample, every element type against the reference.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "antichain/backends/cuda/cuda_backend.h"
 #include "antichain/ops/catalogue.h"
 #include "antichain/ops/random.h"
 #include "antichain/session/session.h"
+#include "tests/backends_cuda/gpu.h"
 #include "tests/conformance/sample_case.h"
 #include "tests/conformance/value_checks.h"
 
 namespace antichain::conformance {
 namespace {
-
-// The reason why there is no GPU to test on; empty if there is one. With ANTICHAIN_REQUIRE_GPU set,
-// as by `make test-gpu`, that is an error. Keeps the backend: others of the same GPU then share
-// what it has.
-std::string missing_gpu() {
-  static std::unique_ptr<Backend> kept;
-  try {
-    kept = kept ? std::move(kept) : make_cuda_backend(0);
-    return {};
-  } catch (const DeviceError& error) {
-    if (std::getenv("ANTICHAIN_REQUIRE_GPU") != nullptr) {
-      throw;
-    }
-    return error.what();
-  }
-}
 
 class CudaConformance : public testing::TestWithParam<const OpDef*> {};
 

@@ -27,11 +27,16 @@ std::int64_t IndexReport::source_of(const std::string& where) {
   return entry->second;
 }
 
-void IndexReport::check() {
+bool IndexReport::has_note() const {
   const volatile Note& note = *note_;  // another processor writes it
-  if (note.taken == 0) {
+  return note.taken != 0;
+}
+
+void IndexReport::check() {
+  if (!has_note()) {
     return;
   }
+  const volatile Note& note = *note_;
   const std::lock_guard<std::mutex> lock(mutex_);
   const std::string where = sources_[static_cast<std::size_t>(note.source)];
   const long long index = note.index, size = note.size;

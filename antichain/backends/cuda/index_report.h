@@ -24,6 +24,8 @@ class IndexReport {
   std::int64_t source_of(const std::string& where);
   /// Returns where kernels note down: see device/index.cuh.
   const void* device_address() const { return device_; }
+  /// Returns whether one was noted down, of which not everything may be known yet.
+  bool has_note() const;
   /// Throws DataError when one was noted down since the last call. The GPU must be idle.
   void check();
 

@@ -103,8 +103,8 @@ KernelFunction plan(const KernelContext& context, const std::shared_ptr<BlasLibr
 
 }  // namespace
 
-void register_matmul(KernelTable& kernels, const Context& context) {
-  const auto library = std::make_shared<BlasLibrary>(context);
+void register_matmul(KernelTable& kernels, const Context& context, bool tf32) {
+  const auto library = std::make_shared<BlasLibrary>(context, tf32);
   kernels.add(matmul_def(),
               {.name = "cublaslt",
                .supports =
