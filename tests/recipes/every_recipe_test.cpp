@@ -35,6 +35,21 @@ TEST_P(EveryRecipe, TrainsAFewSteps) {
   EXPECT_GE(result.scores.at("test").accuracy, 0);
 }
 
+TEST_P(EveryRecipe, LosesAboutTheSameInSixteenBits) {
+  if (const std::string reason = missing_data(GetParam()); !reason.empty()) {
+    GTEST_SKIP() << reason;
+  }
+  const auto loss = [&](const std::string& precision) {
+    RecipeContext context = small_context();
+    context.settings.set("precision", precision);
+    RecipeRun run(find_recipe(GetParam()), context);
+    return run.train({.max_steps = 3}).train_loss;
+  };
+  const double expected = loss("fp32");
+  EXPECT_NEAR(loss("bf16"), expected, 0.05 * expected);
+  EXPECT_NEAR(loss("fp16"), expected, 0.02 * expected);
+}
+
 // Level 3 rounds otherwise, at most: bits are the same where nothing is convolved.
 TEST_P(EveryRecipe, LosesTheSameAtLevelThree) {
   if (const std::string reason = missing_data(GetParam()); !reason.empty()) {
