@@ -24,9 +24,9 @@ test: install-packages  ## install packages and a data set, build, and run every
 	@build/tests/conformance/test_conformance --gtest_brief=1  # prints how many cases it holds
 
 test-gpu:  ## build and run what needs an NVIDIA GPU; prints how many cases ran there, and what ran on the host
-	$(call build,cuda,--target test_cuda_conformance test_cuda_kernels)
-	ANTICHAIN_REQUIRE_GPU=1 build-cuda/tests/backends_cuda/test_cuda_kernels --gtest_brief=1
-	ANTICHAIN_REQUIRE_GPU=1 build-cuda/tests/backends_cuda/test_cuda_conformance --gtest_brief=1
+	$(call build,cuda,--target tests-gpu)
+	for test in kernels chain training recipes conformance; do \
+	  ANTICHAIN_REQUIRE_GPU=1 build-cuda/tests/backends_cuda/test_cuda_$$test --gtest_brief=1 || exit 1; done
 
 build:  ## build everything; the program is build/bin/antichain
 	$(call build,release)

@@ -10,6 +10,7 @@
 #include "antichain/autodiff/grad.h"
 #include "antichain/base/error.h"
 #include "antichain/base/logger.h"
+#include "antichain/base/out_of_memory.h"
 #include "antichain/graph/dim.h"
 #include "antichain/graph/graph.h"
 #include "antichain/graph/ids.h"

@@ -30,7 +30,7 @@ data::DatasetPtr nodes(const data::CitationGraph& graph, const std::vector<std::
 Csr as_constant(const ModelContext& context, const data::SparseRows& rows) {
   data::Batch parts;
   rows.put(parts, "m");
-  return {.values = constant(context.graph, parts.at("m_values").cast(context.dtype)),
+  return {.values = constant(context.graph, parts.at("m_values").cast(context.compute_dtype())),
           .columns = constant(context.graph, parts.at("m_columns")),
           .row_starts = constant(context.graph, parts.at("m_row_starts")),
           .num_columns = rows.num_columns()};

@@ -37,8 +37,9 @@ struct ModelContext {
   bool training = true;     // false: as for evaluation (no dropout, kept statistics)
   std::string engine = {};  // for the chain of a recipe that has one
 
-  /// Declares a floating-point input and returns it in the type that the model computes in: `dtype`
-  /// or, with precision=bf16, bf16.
+  /// Returns the type that the model computes in: `dtype` or, of f32, what the precision says.
+  DType compute_dtype() const;
+  /// Declares a floating-point input and returns it in the type that the model computes in.
   Var input(std::string_view name, const std::vector<DimSpec>& shape) const;
 };
 

@@ -7,6 +7,7 @@
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/reduce.h"
 #include "antichain/ops/state_ops.h"
+#include "recipes/precision.h"
 #include "recipes/training_options.h"
 
 namespace antichain {
@@ -39,8 +40,11 @@ Task classification(data::Splits data, Objective (*model)(const ModelContext&, s
 }
 
 Var ModelContext::input(std::string_view name, const std::vector<DimSpec>& shape) const {
-  const Var x = graph.input(name, dtype, shape);
-  return dtype == f32 ? cast(x, parse_dtype(settings.text("precision"))) : x;
+  return cast(graph.input(name, dtype, shape), compute_dtype());
+}
+
+DType ModelContext::compute_dtype() const {
+  return dtype == f32 ? precision_of(settings).dtype : dtype;
 }
 
 Var total_loss(const Objective& objective) {
@@ -51,7 +55,10 @@ Var total_loss(const Objective& objective) {
 RecipeRun::RecipeRun(const Recipe& recipe, RecipeContext context)
     : recipe_(recipe),
       context_(settled(recipe, std::move(context))),
-      session_({.device = context_.device, .seed = context_.seed, .logger = context_.logger}),
+      session_({.device = context_.device,
+                .seed = context_.seed,
+                .tf32 = precision_of(context_.settings).tf32,
+                .logger = context_.logger}),
       task_(prepared(recipe_, context_, session_)),
       train_graph_(session_.graph()),
       evaluation_graph_(session_.graph()) {}

@@ -36,15 +36,16 @@ Objective classify(const ModelContext& context, Var features, std::int64_t class
 Objective build_agnews(const ModelContext& context, std::int64_t vocabulary, std::int64_t classes) {
   const RecipeSettings& settings = context.settings;
   const Var ids = context.graph.input("x", i64, {"batch", settings.integer("length")});
-  const DType compute = context.dtype == f32 ? parse_dtype(settings.text("precision")) : f64;
+  const DType compute = context.compute_dtype();
   const nn::DropoutOptions dropout{.rate = settings.number("dropout"),
                                    .training = context.training};
   const Var words = transpose(ids);  // time first
-  const Var there = cast(not_equal(words, data::Vocabulary::kPadding), compute);
+  const Var is_word = not_equal(words, data::Vocabulary::kPadding);
+  const Var there = cast(is_word, compute);
   Var xs = nn::embedding(words, vocabulary, settings.integer("embedding"),
                          {.dtype = compute, .weight = nn::normal(0, 0.1)});
   xs = nn::dropout(xs, dropout);
-  const Var lengths = cast(sum(there, {0}), i64);
+  const Var lengths = cast(sum(cast(is_word, context.dtype), {0}), i64);  // bf16 counts to 256
   const Var all =
       nn::gru(xs, settings.integer("hidden"), {.lengths = lengths, .engine = context.engine}).all;
   const Var mask = expand_dims(there, -1);

@@ -12,12 +12,16 @@
 #include "antichain/optim/rmsprop.h"
 #include "antichain/optim/schedule.h"
 #include "antichain/optim/sgd.h"
+#include "recipes/precision.h"
 
 namespace antichain {
 
 namespace {
 
 using optim::Schedule;
+
+// The first steps halve it until the gradients fit into f16.
+constexpr optim::LossScaling kLossScaling = {.scale = 65536, .grow_after = 2000};
 
 struct Choice {
   const RecipeSettings& settings;
@@ -84,6 +88,9 @@ const std::vector<NamedOptimiser>& optimisers() {
          require(choice.plain(),
                  "optimiser=lbfgs has a line search of its own: schedule, warm_up, "
                  "weight_decay, clip and accumulate must be left alone");
+         require(!precision_of(choice.settings).scales_loss,
+                 "optimiser=lbfgs does not scale the loss: use another precision than {}",
+                 precision_of(choice.settings).name);
          return optim::lbfgs(loss,
                              {.lr = choice.settings.number("lr"), .engine = choice.step.engine});
        }},
@@ -144,8 +151,7 @@ std::vector<RecipeOption> with_training_options(std::vector<RecipeOption> own,
       {"accumulate", kInteger, "1", "runs whose gradients make one step", 1, 1e6},
       {"patience", kInteger, defaults.patience,
        "epochs without progress before training ends with the best parameters; 0: never", 0, 1e6},
-      choice("precision", "f32", "type to compute in; parameters are f32 all the same",
-             {"f32", "bf16"}),
+      precision_option(),
       {"engine", OptionKind::text, "backprop",
        "who computes the gradients: see `antichain engines`"},
   };
@@ -158,6 +164,9 @@ std::vector<Var> build_updates(Var loss, const RecipeSettings& settings, const U
                           .accumulate = settings.integer("accumulate")};
   if (settings.number("clip") > 0) {
     step.clip_norm = settings.number("clip");
+  }
+  if (precision_of(settings).scales_loss) {
+    step.loss_scaling = kLossScaling;
   }
   const Choice choice{.settings = settings,
                       .lr = schedule_of(settings, plan.steps_per_epoch),

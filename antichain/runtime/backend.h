@@ -28,6 +28,20 @@ class Recording {
   virtual void replay() = 0;
 };
 
+/// Values on their way from a device to the host.
+class Arrival {
+ public:
+  virtual ~Arrival() = default;
+  /// Waits for them and puts them into a packed tensor of the host. May be called again.
+  virtual void take(const Tensor& to) = 0;
+};
+
+/// A result of a run that is on its way to the host.
+struct SentResult {
+  std::size_t number;  // among the results
+  std::shared_ptr<Arrival> arrival;
+};
+
 class Backend : public TensorMemory {
  public:
   virtual std::string_view name() const = 0;
@@ -42,6 +56,10 @@ class Backend : public TensorMemory {
       run(lane);
     }
   }
+
+  /// Starts copying a packed tensor of this device to the host, behind the work that the device was
+  /// given so far, and does not wait; returns null where it would have to.
+  virtual std::unique_ptr<Arrival> send_to_host(const Tensor&) const { return nullptr; }
 
   /// Returns whether the device can be given work as a whole.
   virtual bool records() const { return false; }

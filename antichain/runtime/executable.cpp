@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <new>
 #include <unordered_set>
+#include <utility>
 
 #include "antichain/graph/traversal.h"
 #include "antichain/runtime/frame_cache.h"
@@ -150,8 +151,21 @@ void Executable::prepare(std::span<const Tensor* const> arguments, RunState& sta
   check_sizes(arguments, state.env);
 }
 
+void Results::wait() const {
+  for (const SentResult& sent : std::exchange(sent_, {})) {
+    sent.arrival->take(tensors_[sent.number]);
+  }
+}
+
 void Executable::run_into(Results& results, const Feeds& feeds,
                           const std::vector<RunObserver*>& observers) const {
+  start_into(results, feeds, observers);
+  results.wait();
+}
+
+void Executable::start_into(Results& results, const Feeds& feeds,
+                            const std::vector<RunObserver*>& observers) const {
+  results.sent_.clear();
   const FramePool::Lease frames = frames_->borrow();
   std::vector<const Tensor*>& arguments = frames->arguments;
   take_feeds(feeds, arguments);
@@ -173,7 +187,9 @@ void Executable::run_into(Results& results, const Feeds& feeds,
     frames->targets.push_back(&result);
   }
   try {
-    entry.frame->run(arguments, frames->targets);
+    entry.frame->run(arguments, frames->targets, &results.sent_);
+  } catch (const OutOfMemory& error) {
+    throw explained(error, entry.frame->memory_report());
   } catch (const std::bad_alloc&) {  // of a library, or of memory that a kernel works in
     fail<DeviceError>("out of memory on {} while running", to_string(backend_->device()));
   }

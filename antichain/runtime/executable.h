@@ -31,17 +31,26 @@ class Results {
   Results() = default;
   explicit Results(std::vector<Tensor> tensors) : tensors_(std::move(tensors)) {}
   std::size_t size() const { return tensors_.size(); }
-  const Tensor& operator[](std::size_t index) const { return tensors_.at(index); }
-  const std::vector<Tensor>& tensors() const { return tensors_; }
+  const Tensor& operator[](std::size_t index) const { return tensors().at(index); }
+  const std::vector<Tensor>& tensors() const {
+    wait();
+    return tensors_;
+  }
   /// Returns the only element of the first result.
   template <class T = float>
   T item() const {
-    return tensors_.at(0).item<T>();
+    return tensors().at(0).item<T>();
   }
+
+  /// Returns whether the run was only started, and nobody has waited for it yet.
+  bool is_pending() const { return !sent_.empty(); }
+  /// Waits for the values; whoever looks at one does so, too. Throws what the run could not throw.
+  void wait() const;
 
  private:
   friend class Executable;
   std::vector<Tensor> tensors_;
+  mutable std::vector<SentResult> sent_;
 };
 
 /// Counts what new sizes cost: a program is compiled once and made ready for each set of sizes.
@@ -72,6 +81,11 @@ class Executable {
   /// nobody else holds it: a run at sizes that were seen before then allocates nothing.
   void run_into(Results& results, const Feeds& feeds,
                 const std::vector<RunObserver*>& observers = {}) const;
+
+  /// The same, without waiting for a device to compute: `results` are pending then. Feeds may be
+  /// changed and further runs started before anybody waits.
+  void start_into(Results& results, const Feeds& feeds,
+                  const std::vector<RunObserver*>& observers = {}) const;
 
   /// Returns where values in between lie in a run with such feeds, of which only the sizes matter.
   MemoryReport memory_report(const Feeds& feeds) const;

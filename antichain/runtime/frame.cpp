@@ -51,7 +51,8 @@ void Frame::set_memory(const std::shared_ptr<Buffer>& buffer, std::size_t offset
   }
 }
 
-void Frame::run(std::span<const Tensor* const> arguments, std::span<Tensor* const> results) {
+void Frame::run(std::span<const Tensor* const> arguments, std::span<Tensor* const> results,
+                std::vector<SentResult>* sent) {
   struct LetGo {  // also when a kernel throws
     Frame& frame;
     ~LetGo() { frame.let_go(); }
@@ -63,7 +64,7 @@ void Frame::run(std::span<const Tensor* const> arguments, std::span<Tensor* cons
   } else {
     run_steps();
   }
-  give_results(results);
+  give_results(results, sent);
 }
 
 void Frame::run_steps() {
@@ -190,7 +191,7 @@ void Frame::run_region(BoundStep& step, int region, std::span<const Tensor* cons
   step.regions[static_cast<std::size_t>(region)]->run(arguments, results);
 }
 
-void Frame::give_results(std::span<Tensor* const> results) {
+void Frame::give_results(std::span<Tensor* const> results, std::vector<SentResult>* sent) {
   const Backend& backend = *state_.backend;
   for (std::size_t i = 0; i < results.size(); ++i) {
     const Tensor& value = values_[program_.results()[i]];
@@ -201,7 +202,13 @@ void Frame::give_results(std::span<Tensor* const> results) {
       continue;  // not wanted, or there already
     }
     if (result->defined()) {
-      backend.copy(*result, value);
+      std::shared_ptr<Arrival> arrival =
+          sent != nullptr && result->device() == Device{} ? backend.send_to_host(value) : nullptr;
+      if (arrival != nullptr) {
+        sent->push_back({i, std::move(arrival)});
+      } else {
+        backend.copy(*result, value);
+      }
     } else if (const Home home = places_[program_.results()[i]].home;
                home == Home::planned || home == Home::fixed ||
                (home == Home::given && role_ == Role::whole) || value.buffer() == memory_) {

@@ -40,8 +40,10 @@ class Frame {
   /// Gives the frame memory of its own.
   void allocate_memory();
 
-  /// Runs the steps on one argument per parameter. Results are as in RunRegion.
-  void run(std::span<const Tensor* const> arguments, std::span<Tensor* const> results);
+  /// Runs the steps on one argument per parameter. Results are as in RunRegion. Where `sent` is
+  /// given, results that go to the host may be on their way still; these are added to it.
+  void run(std::span<const Tensor* const> arguments, std::span<Tensor* const> results,
+           std::vector<SentResult>* sent = nullptr);
 
  private:
   friend class FrameBinder;
@@ -98,7 +100,7 @@ class Frame {
   void run_recorded();
   std::vector<const void*> find_places() const;
   bool can_be_recorded() const;
-  void give_results(std::span<Tensor* const> results);
+  void give_results(std::span<Tensor* const> results, std::vector<SentResult>* sent);
   void let_go();
 
   const Program& program_;

@@ -15,6 +15,15 @@ bool fits(const std::vector<Shape>& shapes, std::span<const Tensor* const> argum
 
 }  // namespace
 
+std::shared_ptr<Buffer> FrameCache::allocate_for(const Entry& entry) {
+  const auto bytes = static_cast<std::int64_t>(entry.frame->memory_bytes());
+  try {
+    return entry.state->backend->allocate(DType::u8, {bytes}).buffer();
+  } catch (const OutOfMemory& error) {
+    throw explained(error, entry.frame->memory_report());
+  }
+}
+
 FrameCache::Entry FrameCache::make(std::span<const Tensor* const> given,
                                    FunctionRef<void(RunState&)> prepare) {
   const auto start = std::chrono::steady_clock::now();
@@ -55,8 +64,7 @@ const FrameCache::Entry& FrameCache::find(std::span<const Tensor* const> given,
       other.frame->set_memory(unbacked_buffer(entry.state->backend->device()), 0);
     }
     memory_.reset();
-    const auto bytes = static_cast<std::int64_t>(entry.frame->memory_bytes());
-    memory_ = entry.state->backend->allocate(DType::u8, {bytes}).buffer();
+    memory_ = allocate_for(entry);
   }
   if (on_memory_ != &entry) {
     entry.frame->set_memory(memory_, 0);

@@ -40,6 +40,7 @@ class FrameCache {
   static constexpr std::size_t kMaxFrames = 16;
 
   Entry make(std::span<const Tensor* const> arguments, FunctionRef<void(RunState&)> prepare);
+  static std::shared_ptr<Buffer> allocate_for(const Entry& entry);
 
   const Program& program_;
   std::list<Entry> entries_;  // the one used last comes first

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "antichain/base/out_of_memory.h"
+
 namespace antichain {
 
 struct MemoryReport;
@@ -33,5 +35,10 @@ struct MemoryReport {
                             : static_cast<double>(peak_bytes) / static_cast<double>(bound_bytes);
   }
 };
+
+/// Returns the values, largest first.
+std::vector<MemoryValue> by_size(const MemoryReport& report);
+/// Returns the error with what this plan takes, its largest values and how to make do with less.
+OutOfMemory explained(const OutOfMemory& error, const MemoryReport& report);
 
 }  // namespace antichain

@@ -48,10 +48,11 @@ void require_no_inputs(Graph& graph, std::span<const Var> initial,
   }
 }
 
-std::unique_ptr<Backend> make_backend(Device device) {
+std::unique_ptr<Backend> make_backend(const SessionOptions& options) {
+  const Device device = parse_device(options.device);
 #ifdef ANTICHAIN_HAS_CUDA
   if (device.kind == DeviceKind::cuda) {
-    return make_cuda_backend(device.index);
+    return make_cuda_backend(device.index, {.tf32 = options.tf32});
   }
 #endif
   require<DeviceError>(device.kind == DeviceKind::cpu,
@@ -62,8 +63,7 @@ std::unique_ptr<Backend> make_backend(Device device) {
 
 }  // namespace
 
-Session::Session(const SessionOptions& options)
-    : Session(make_backend(parse_device(options.device)), options) {}
+Session::Session(const SessionOptions& options) : Session(make_backend(options), options) {}
 
 Session::Session(std::unique_ptr<Backend> backend, SessionOptions options)
     : options_(std::move(options)),

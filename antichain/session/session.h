@@ -22,6 +22,9 @@ namespace antichain {
 struct SessionOptions {
   std::string device = "cpu";
   std::int64_t seed = 0;
+  // Products and convolutions of f32 values may round their factors to tf32, 11 bits, where that is
+  // faster: on a GPU. The CPU computes them in f32 all the same.
+  bool tf32 = false;
   Logger logger = Logger();
 };
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "antichain/base/error.h"
+#include "antichain/base/out_of_memory.h"
 
 namespace antichain {
 
@@ -37,7 +37,7 @@ std::shared_ptr<Buffer> allocate_host(std::size_t bytes) {
   std::unique_ptr<void, decltype(&std::free)> memory(
       addressable ? std::aligned_alloc(kHostAlignment, lines * kHostAlignment) : nullptr,
       &std::free);
-  require<DeviceError>(memory != nullptr, "out of memory on cpu: cannot allocate {} bytes", bytes);
+  require<OutOfMemory>(memory != nullptr, "out of memory on cpu: cannot allocate {} bytes", bytes);
   auto buffer = std::make_shared<Buffer>(memory.get(), bytes, Device{},
                                          [data = memory.get()] { std::free(data); });
   static_cast<void>(memory.release());  // the buffer has it now

@@ -22,6 +22,10 @@ std::int64_t samples_in(const data::Batches& batches, std::int64_t number) {
   return std::min(batch, batches.dataset().size() - number * batch);
 }
 
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
 double total(const Tensor& tensor) {
   const std::vector<double> values = tensor.to_vector<double>();
   return std::accumulate(values.begin(), values.end(), 0.0);
@@ -145,15 +149,33 @@ bool Trainer::run_epoch() {
   return true;
 }
 
+// A device computes this step while the loss of the one before is looked at and the next batch is
+// fetched. Where the loss is there at once, so is what is said about it.
 void Trainer::run_step(const data::Batch& batch) {
+  const std::size_t free = started_ ? 1 - started_->results : 0;
   const Clock::time_point start = Clock::now();
-  training_.step.run_into(results_, batch);
-  state_.seconds += std::chrono::duration<double>(Clock::now() - start).count();
-  const double loss = results_.item<double>();
-  const std::int64_t samples = samples_in(training_.batches, state_.batch);
+  training_.step.start_into(results_[free], batch);
+  state_.seconds += seconds_since(start);
+  finish_step();
+  started_ = StartedStep{free, samples_in(training_.batches, state_.batch)};
   ++state_.step;
   ++state_.batch;
-  state_.samples += samples;
+  state_.samples += started_->samples;
+  if (!results_[free].is_pending()) {
+    finish_step();
+  }
+}
+
+// Waits for the loss of the step that was started last, if it is not known yet.
+void Trainer::finish_step() {
+  if (!started_) {
+    return;
+  }
+  const Clock::time_point start = Clock::now();
+  const double loss = results_[started_->results].item<double>();
+  state_.seconds += seconds_since(start);
+  const std::int64_t samples = started_->samples;
+  started_.reset();
   require<DataError>(std::isfinite(loss), "the loss is {} after step {}; a smaller lr may help",
                      loss, state_.step);
   state_.loss_total += loss * static_cast<double>(samples);
@@ -165,6 +187,7 @@ void Trainer::run_step(const data::Batch& batch) {
 }
 
 void Trainer::finish_epoch() {
+  finish_step();
   train_loss_ = state_.loss_total / static_cast<double>(state_.loss_samples);
   note("train/loss", train_loss_);
   const bool last = state_.epoch == options_.epochs || state_.step == options_.max_steps;
@@ -222,6 +245,7 @@ void Trainer::keep_best(const Score& score) {
 }
 
 void Trainer::save() {
+  finish_step();
   if (options_.folder.empty()) {
     return;
   }

@@ -10,11 +10,13 @@
 // ends with the same bits as one that was not.
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <functional>
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -102,6 +104,7 @@ class Trainer {
   void restore();
   bool run_epoch();
   void run_step(const data::Batch& batch);
+  void finish_step();
   void finish_epoch();
   void note(const std::string& curve, double value);
   bool out_of_patience() const;
@@ -115,7 +118,13 @@ class Trainer {
   NamedTensors best_;
   std::map<std::string, Score> scores_;
   std::unique_ptr<EventFile> events_;
-  Results results_;
+  // A step that was started and whose loss is not known yet: a device still computes it.
+  struct StartedStep {
+    std::size_t results;  // where the loss will be
+    std::int64_t samples;
+  };
+  std::optional<StartedStep> started_;
+  std::array<Results, 2> results_;  // of that step and of the one that is started meanwhile
   double train_loss_ = 0;
   bool stopped_ = false;
   double saved_at_ = 0;                                 // time_now() of the last checkpoint

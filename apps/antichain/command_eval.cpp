@@ -13,7 +13,7 @@ namespace antichain::app {
 namespace {
 
 struct EvalArguments {
-  std::string run, data, device, part = "test";
+  std::string run, data, device, precision, part = "test";
 };
 
 double last_train_loss(const History& history) {
@@ -30,6 +30,9 @@ void evaluate(const EvalArguments& arguments, const Globals& globals) {
   }
   if (!arguments.device.empty()) {
     description.context.device = arguments.device;
+  }
+  if (!arguments.precision.empty()) {
+    description.context.settings.set("precision", arguments.precision);
   }
   const std::filesystem::path folder = std::filesystem::path(arguments.run) / "checkpoints";
   const std::optional<Checkpoint> checkpoint = load_checkpoint(folder);
@@ -74,6 +77,10 @@ void add_eval_command(CLI::App& app, const Globals& globals) {
   command->add_option("--data", arguments->data, "Folder with data sets [as in training]")
       ->type_name("DIR");
   command->add_option("--device", arguments->device, "Where to run [as in training]");
+  command
+      ->add_option("--precision", arguments->precision,
+                   "What to compute in: fp32, tf32, bf16 or fp16 [as in training]")
+      ->type_name("NAME");
   command->add_option("--part", arguments->part, "What to evaluate on: test or validation")
       ->check(CLI::IsMember({"test", "validation"}))
       ->capture_default_str();

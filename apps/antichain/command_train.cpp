@@ -90,7 +90,7 @@ void start(const TrainArguments& arguments, const Globals& globals) {
 }
 
 void resume(const CLI::App& command, const TrainArguments& arguments, const Globals& globals) {
-  for (const char* fixed : {"RECIPE", "--seed", "--device", "--engine", "--epochs", "--batch",
+  for (const char* fixed : {"RECIPE", "--seed", "--engine", "--epochs", "--batch", "--precision",
                             "--set", "--memory-budget", "--out"}) {
     require(command.count(fixed) == 0,
             "--resume goes on with what the run was started with; {} cannot be given", fixed);
@@ -98,6 +98,9 @@ void resume(const CLI::App& command, const TrainArguments& arguments, const Glob
   RunDescription description = read_run(arguments.resume);
   if (!arguments.recipe->data.empty()) {
     description.context.data_folder = arguments.recipe->data;
+  }
+  if (command.count("--device") > 0) {  // a checkpoint fits any device
+    description.context.device = arguments.recipe->device;
   }
   description.context.logger = Logger(globals.log_level);
   RecipeRun run(find_recipe(description.recipe), description.context);

@@ -19,12 +19,6 @@ std::string steps_text(const MemoryValue& value) {
   return fmt::format("{}–{}", value.first, value.last);
 }
 
-std::vector<MemoryValue> by_size(const MemoryReport& report) {
-  std::vector<MemoryValue> values = report.values;
-  std::ranges::stable_sort(values, std::greater<>(), &MemoryValue::bytes);
-  return values;
-}
-
 Json values_json(const MemoryReport& report) {
   Json values = Json::array();
   for (const MemoryValue& value : by_size(report)) {

@@ -63,6 +63,8 @@ std::shared_ptr<RecipeArguments> add_recipe_arguments(CLI::App& command) {
   add_short_form(command, arguments, "engine", "NAME", "Who computes the gradients");
   add_short_form(command, arguments, "epochs", "N", "Passes over the training set");
   add_short_form(command, arguments, "batch", "N", "Examples per step");
+  add_short_form(command, arguments, "precision", "NAME",
+                 "What to compute in: fp32, tf32 (on the CPU that is fp32), bf16 or fp16");
   command
       .add_option("--set", arguments->settings,
                   "Set an option of the recipe, see `antichain recipes RECIPE`; may be repeated")

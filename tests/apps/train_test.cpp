@@ -152,7 +152,8 @@ TEST_F(Train, ResumesNothingButARun) {
   const ProgramRun none = run_program("train --resume " + next_folder());
   EXPECT_EQ(none.code, 2);
   EXPECT_THAT(none.err, HasSubstr("holds no run: there is no run.json"));
-  for (const char* changed : {"--epochs 5", "--seed 1", "--device cpu", "--set lr=1", "--out x"}) {
+  for (const char* changed :
+       {"--epochs 5", "--seed 1", "--precision bf16", "--set lr=1", "--out x"}) {
     const std::string name = std::string(changed).substr(0, std::string(changed).find(' '));
     const ProgramRun run =
         run_program(std::string("train ") + changed + " --resume " + next_folder());
@@ -160,6 +161,29 @@ TEST_F(Train, ResumesNothingButARun) {
     EXPECT_EQ(run.err, "antichain: --resume goes on with what the run was started with; " + name +
                            " cannot be given\n");
   }
+}
+
+TEST_F(Train, AnyDeviceMayGoOn) {
+  const std::string folder = next_folder();
+  EXPECT_EQ(run_program("train --max-steps 2 --out " + folder + kShort).code, 0);
+  EXPECT_EQ(run_program("train --device cpu --resume " + folder).code, 0);
+  EXPECT_THAT(run_program("train --device cuda:99 --resume " + folder).err,
+              HasSubstr("device 'cuda:99' is not available"));
+}
+
+TEST_F(Train, PrecisionIsKeptWithTheRunAndMayDifferInEvaluation) {
+  const std::string folder = next_folder();
+  const ProgramRun run = run_program("train --precision fp16 --out " + folder + kShort);
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(read_text(folder + "/run.json"), HasSubstr("\"precision\": \"fp16\""));
+  const auto loss = [&](const std::string& more) {
+    return run_program("--json eval " + folder + more).last_line().at("test_loss").get<double>();
+  };
+  EXPECT_EQ(loss(""), loss(" --precision fp16"));
+  EXPECT_NE(loss(""), loss(" --precision fp32"));
+  EXPECT_EQ(loss(" --precision tf32"), loss(" --precision fp32"));  // the CPU has no tf32
+  EXPECT_THAT(run_program("train --precision f16").err,
+              HasSubstr("option 'precision' must be one of fp32, tf32, bf16, fp16, got 'f16'"));
 }
 
 TEST_F(Train, EvalFindsWhatTrainingFound) {

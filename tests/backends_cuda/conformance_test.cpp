@@ -5,7 +5,7 @@
 #include "antichain/ops/catalogue.h"
 #include "antichain/ops/random.h"
 #include "antichain/session/session.h"
-#include "tests/backends_cuda/gpu_test.h"
+#include "tests/backends_cuda/gpu.h"
 #include "tests/conformance/sample_case.h"
 #include "tests/conformance/value_checks.h"
 

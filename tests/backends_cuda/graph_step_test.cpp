@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "antichain/antichain.h"
-#include "tests/backends_cuda/gpu_test.h"
+#include "tests/backends_cuda/gpu.h"
 
 namespace antichain {
 namespace {

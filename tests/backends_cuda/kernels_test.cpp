@@ -15,7 +15,7 @@
 #include "antichain/ops/sorting.h"
 #include "antichain/ops/sparse.h"
 #include "antichain/session/session.h"
-#include "tests/backends_cuda/gpu_test.h"
+#include "tests/backends_cuda/gpu.h"
 
 namespace antichain {
 namespace {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "antichain/antichain.h"
+#include "tests/backends_cuda/gpu.h"
 
 namespace antichain {
 namespace {
@@ -12,10 +13,8 @@ namespace {
 class CudaLargeValues : public testing::Test {
  protected:
   void SetUp() override {
-    try {
-      const Session session({.device = "cuda"});
-    } catch (const DeviceError& error) {
-      GTEST_SKIP() << error.what();
+    if (const std::string reason = missing_gpu(); !reason.empty()) {
+      GTEST_SKIP() << reason;
     }
   }
 };

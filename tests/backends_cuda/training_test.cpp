@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "antichain/antichain.h"
+#include "tests/backends_cuda/gpu.h"
 
 namespace antichain {
 namespace {
@@ -9,10 +10,8 @@ namespace {
 class CudaTraining : public testing::Test {
  protected:
   void SetUp() override {
-    try {
-      const Session session({.device = "cuda"});
-    } catch (const DeviceError& error) {
-      GTEST_SKIP() << error.what();
+    if (const std::string reason = missing_gpu(); !reason.empty()) {
+      GTEST_SKIP() << reason;
     }
   }
 };
@@ -82,6 +81,102 @@ TEST_F(CudaTraining, WrongIndicesAreNamed) {
         << error.what();
   }
   EXPECT_NO_THROW(run({{"x", table}, {"at", Tensor::of<std::int64_t>({2}, {1, 4})}}));
+}
+
+TEST_F(CudaTraining, WrongIndicesAreNamedWhenALateResultIsLookedAt) {
+  Session session({.device = "cuda"});
+  Graph graph = session.graph();
+  const Var x = graph.input("x", f32, {5, 3}), at = graph.input("at", i64, {2});
+  const Executable run = session.compile({gather(x, at, 0)});
+  Results results;
+  run.start_into(results, {{"x", Tensor::full(f32, {5, 3}, 1)},
+                           {"at", Tensor::of<std::int64_t>({2}, {1, 5})}});
+  EXPECT_THROW(results.wait(), DataError);
+}
+
+// Many runs on their way at once, each with feeds of its own that are overwritten meanwhile.
+TEST_F(CudaTraining, RunsThatNobodyWaitsForSeeTheirOwnFeeds) {
+  Session session({.device = "cuda"});
+  Graph graph = session.graph();
+  const Var x = graph.input("x", f32, {"n"});
+  const Executable run = session.compile({sum(x), 2 * x});
+  constexpr std::int64_t kSize = 100'000;
+  Tensor fed = Tensor::empty(f32, {kSize});
+  std::vector<Results> all(20);  // more than there are pieces of pinned memory
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    fed.copy_from(Tensor::full(f32, {kSize}, static_cast<double>(i)));
+    run.start_into(all[i], {{"x", fed}});
+    EXPECT_TRUE(all[i].is_pending());
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(all[i].item<float>(), static_cast<float>(i) * kSize);
+    EXPECT_TRUE(bit_equal(all[i][1], Tensor::full(f32, {kSize}, 2.0 * static_cast<double>(i))));
+  }
+}
+
+// Larger than all pinned memory together.
+TEST_F(CudaTraining, LargeFeedsArriveWhole) {
+  Session session({.device = "cuda"});
+  Graph graph = session.graph();
+  const Var x = graph.input("x", i64, {"n"});
+  const Executable run = session.compile({x + 1});
+  constexpr std::int64_t kSize = 12'345'679;  // 94 MiB
+  Tensor fed = Tensor::empty(i64, {kSize}), expected = Tensor::empty(i64, {kSize});
+  for (std::int64_t i = 0; i < kSize; ++i) {
+    fed.data<std::int64_t>()[i] = i * i;
+    expected.data<std::int64_t>()[i] = i * i + 1;
+  }
+  EXPECT_TRUE(bit_equal(run({{"x", fed}})[0], expected));
+}
+
+TEST_F(CudaTraining, Tf32RoundsFactorsAndOnlyWhenAsked) {
+  const auto product = [](const std::string& device, bool tf32) {
+    Session session({.device = device, .tf32 = tf32});
+    Graph graph = session.graph();
+    const Var a = graph.input("a", f32, {64, 64});
+    const Var image = reshape(a, {1, 4, 32, 32}), weight = reshape(a, {16, 4, 8, 8});
+    const Executable run = session.compile({matmul(a, a), conv(image, weight)});
+    Tensor values = Tensor::empty(f32, {64, 64});
+    for (std::int64_t i = 0; i < values.numel(); ++i) {
+      values.data<float>()[i] = 1 + std::sin(static_cast<float>(i)) / 4;
+    }
+    return run({{"a", values}}).tensors();
+  };
+  const std::vector<Tensor> cpu = product("cpu", false);
+  EXPECT_TRUE(bit_equal(product("cpu", true)[0], cpu[0]));
+  for (const bool tf32 : {false, true}) {
+    const std::vector<Tensor> gpu = product("cuda", tf32);
+    for (std::size_t i = 0; i < cpu.size(); ++i) {
+      const std::vector<float> a = cpu[i].to_vector<float>(), b = gpu[i].to_vector<float>();
+      float error = 0;
+      for (std::size_t n = 0; n < a.size(); ++n) {
+        error = std::max(error, std::abs(a[n] - b[n]) / std::abs(a[n]));
+      }
+      // Factors of 11 bits, and sums of many of which the errors cancel.
+      EXPECT_LT(error, tf32 ? 1e-3F : 1e-5F) << i;
+      if (tf32 && i == 0) {
+        EXPECT_GT(error, 1e-6F);
+      }
+    }
+  }
+}
+
+TEST_F(CudaTraining, TooLittleMemoryIsExplained) {
+  Session session({.device = "cuda"});
+  Graph graph = session.graph();
+  const Var x = graph.input("x", f32, {"n"});
+  const Var table = expand_dims(x, 0) * expand_dims(x, 1);  // n by n
+  const Executable run = session.compile({sum(cumsum(cumsum(table, 0), 1))});
+  try {
+    run({{"x", Tensor::zeros(f32, {1'000'000})}});  // 4 TB
+    ADD_FAILURE() << "4 TB were found";
+  } catch (const OutOfMemory& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("out of memory on cuda:0"), std::string::npos) << text;
+    EXPECT_NE(text.find("the largest are"), std::string::npos) << text;
+    EXPECT_NE(text.find("--memory-budget"), std::string::npos) << text;
+  }
+  EXPECT_EQ(run({{"x", Tensor::zeros(f32, {10})}}).item(), 0);
 }
 
 TEST_F(CudaTraining, StatesAreReadOnTheHost) {

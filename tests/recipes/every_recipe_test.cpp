@@ -35,6 +35,22 @@ TEST_P(EveryRecipe, TrainsAFewSteps) {
   EXPECT_GE(result.scores.at("test").accuracy, 0);
 }
 
+TEST_P(EveryRecipe, LosesAboutTheSameInSixteenBits) {
+  if (const std::string reason = missing_data(GetParam()); !reason.empty()) {
+    GTEST_SKIP() << reason;
+  }
+  const auto loss = [&](const std::string& precision) {
+    RecipeContext context = small_context();
+    context.settings.set("precision", precision);
+    RecipeRun run(find_recipe(GetParam()), context);
+    return run.train({.max_steps = 3}).train_loss;
+  };
+  const double expected = loss("fp32");
+  for (const char* precision : {"bf16", "fp16"}) {
+    EXPECT_NEAR(loss(precision), expected, 0.05 * expected) << precision;
+  }
+}
+
 // Level 3 rounds otherwise, at most: bits are the same where nothing is convolved.
 TEST_P(EveryRecipe, LosesTheSameAtLevelThree) {
   if (const std::string reason = missing_data(GetParam()); !reason.empty()) {

@@ -6,6 +6,7 @@
 
 #include "recipes/gradient_check.h"
 #include "recipes/registry.h"
+#include "tests/base/temporary_folder.h"
 #include "tests/tensor/expect_error.h"
 
 namespace antichain {
@@ -51,9 +52,11 @@ TEST(RecipeRun, EveryOptionChangesTheRun) {
                                       {"momentum", "0"},
                                       {"clip", "0.01"},
                                       {"accumulate", "2"},
-                                      {"precision", "bf16"}}) {
+                                      {"precision", "bf16"},
+                                      {"precision", "fp16"}}) {
     EXPECT_NE(run({setting}).train_loss, usual) << setting.first;
   }
+  EXPECT_EQ(run({{"precision", "tf32"}}).train_loss, usual);  // the CPU has none
 }
 
 TEST(RecipeRun, EveryOptimiserTrains) {
@@ -152,6 +155,10 @@ TEST(RecipeRun, RefusesWhatItCannotDo) {
       "there is no gradient engine 'bakcprop'; this session has: backprop, forward", [] {
         run({{"engine", "bakcprop"}});
       });
+  expect_error<InvalidArgument>(
+      "optimiser=lbfgs does not scale the loss: use another precision than fp16", [] {
+        run({{"optimiser", "lbfgs"}, {"precision", "fp16"}});
+      });
   RecipeContext context = context_with({});
   context.device = "gpu";
   EXPECT_THROW(RecipeRun(find_recipe("spirals"), context), InvalidArgument);
@@ -159,6 +166,48 @@ TEST(RecipeRun, RefusesWhatItCannotDo) {
   RecipeRun run(find_recipe("spirals"), context_with({}));
   expect_error<InvalidArgument>("recipe 'spirals' has no validation data",
                                 [&] { run.evaluate("validation"); });
+}
+
+TEST(RecipeRun, AnOverflowIsLeftOutAndHalvesTheScaleOfTheLoss) {
+  RecipeRun run(find_recipe("spirals"), context_with({{"precision", "fp16"}}));
+  const Executable& step = run.step();
+  const data::Batch batch = run.first_batch();
+  StateStore& states = run.session().states();
+  const auto scale = [&] { return states.get("optimiser.loss_scale").item<double>(); };
+  EXPECT_EQ(scale(), 65536);
+  constexpr double kTooLarge = 1e9;  // times a gradient: no f16
+  states.set("optimiser.loss_scale", Tensor::full(f64, {}, kTooLarge));
+  const Tensor before = states.get("mlp.0.weight").clone();
+  step(batch);
+  EXPECT_EQ(scale(), kTooLarge / 2);
+  EXPECT_TRUE(bit_equal(states.get("mlp.0.weight"), before));
+  EXPECT_EQ(states.get("optimiser.step").item<std::int64_t>(), 0);
+  while (states.get("optimiser.step").item<std::int64_t>() == 0) {
+    step(batch);
+    ASSERT_GT(scale(), 1);
+  }
+  EXPECT_FALSE(bit_equal(states.get("mlp.0.weight"), before));
+}
+
+TEST(RecipeRun, ResumesToTheBitInSixteenBits) {
+  for (const char* precision : {"bf16", "fp16"}) {
+    SCOPED_TRACE(precision);
+    const RecipeContext context = context_with({{"precision", precision}});
+    const auto states = [&](const TrainOptions& options) {
+      RecipeRun run(find_recipe("spirals"), context);
+      run.train(options);
+      return run.session().states().all();
+    };
+    const TemporaryFolder folder;
+    int steps = 0;
+    const auto whole = states({});
+    states({.folder = folder.path(), .stop = [&] { return ++steps == 3; }});
+    const auto resumed = states({.folder = folder.path(), .resume = true});
+    ASSERT_EQ(resumed.size(), whole.size());
+    for (const auto& [name, value] : whole) {
+      EXPECT_TRUE(bit_equal(value, resumed.at(name))) << name;
+    }
+  }
 }
 
 TEST(GradientCheck, EnginesAreExactUpToRounding) {

@@ -13,6 +13,7 @@
 #include "antichain/optim/sgd.h"
 #include "antichain/session/session.h"
 #include "tests/base/temporary_folder.h"
+#include "tests/conformance/remote_backend.h"
 #include "tests/tensor/expect_error.h"
 
 namespace antichain {
@@ -33,8 +34,11 @@ data::DatasetPtr points(std::int64_t count) {
 // A classifier with noise in its input, momentum and a batch that does not divide the data:
 // whatever is forgotten in a checkpoint shows.
 struct Model {
-  explicit Model(double lr = 0.1)
-      : graph(session.graph()), step(compile_step(lr)), evaluation(compile_evaluation()) {}
+  explicit Model(double lr = 0.1, std::unique_ptr<Backend> backend = nullptr)
+      : session(backend ? Session(std::move(backend)) : Session()),
+        graph(session.graph()),
+        step(compile_step(lr)),
+        evaluation(compile_evaluation()) {}
 
   Var logits(Var x) { return nn::mlp(x, {8, 2}); }
   Executable compile_step(double lr) {
@@ -101,21 +105,25 @@ TEST(Trainer, TheScoreIsTheMeanOverAllExamples) {
   EXPECT_EQ(by_sevens.accuracy, at_once.accuracy);
 }
 
+// Where losses come late: while the next step is computed.
+std::unique_ptr<Backend> late() { return conformance::make_remote_backend(); }
+std::unique_ptr<Backend> prompt() { return nullptr; }
+
 // Stopped after every number of steps, at a checkpoint or not, then resumed.
-TEST(Trainer, ResumesToTheBit) {
-  Model whole;
+void expect_the_same_bits(std::unique_ptr<Backend> (*backend)()) {
+  Model whole(0.1, backend());
   const TrainResult expected = whole.train({.epochs = 3});
   for (const std::int64_t stop_at : {1, 4, 6, 11}) {
     SCOPED_TRACE(stop_at);
     const TemporaryFolder folder;
     std::int64_t steps = 0;
-    Model first;
+    Model first(0.1, backend());
     const TrainResult half =
         first.train({.epochs = 3, .folder = folder.path(), .checkpoint_every = 2, .stop = [&] {
                        return ++steps == stop_at;
                      }});
     EXPECT_FALSE(half.finished);
-    Model second;
+    Model second(0.1, backend());
     const TrainResult rest = second.train({.epochs = 3, .folder = folder.path(), .resume = true});
     EXPECT_TRUE(rest.finished);
     EXPECT_EQ(rest.steps, expected.steps);
@@ -124,6 +132,31 @@ TEST(Trainer, ResumesToTheBit) {
     EXPECT_EQ(rest.history.at("step/loss").size(), expected.history.at("step/loss").size());
     expect_same_states(whole, second);
   }
+}
+
+TEST(Trainer, ResumesToTheBit) { expect_the_same_bits(prompt); }
+TEST(Trainer, ResumesToTheBitWhereLossesComeLate) { expect_the_same_bits(late); }
+
+TEST(Trainer, ALateLossIsToldAsAnyOther) {
+  Model here, far(0.1, late());
+  std::vector<TrainProgress> seen;
+  const TrainResult expected = here.train({.epochs = 2});
+  const TrainResult found =
+      far.train({.epochs = 2, .progress = [&](const TrainProgress& p) { seen.push_back(p); }});
+  ASSERT_EQ(seen.size(), 8U);
+  const Curve &curve = found.history.at("step/loss"), &usual = expected.history.at("step/loss");
+  ASSERT_EQ(curve.size(), 8U);
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    EXPECT_EQ(seen[i].step, static_cast<std::int64_t>(i) + 1);
+    EXPECT_EQ(seen[i].loss, curve[i].value);
+    EXPECT_EQ(curve[i].step, usual[i].step);
+    EXPECT_NEAR(curve[i].value, usual[i].value, 1e-4);
+  }
+  EXPECT_EQ(seen.back().samples, 100);
+  EXPECT_EQ(found.samples, 100);
+  EXPECT_NEAR(found.train_loss, expected.train_loss, 1e-4);
+  Model wild(1e30, late());
+  EXPECT_THROW(wild.train({.epochs = 5}), DataError);
 }
 
 TEST(Trainer, AFinishedRunIsNotRunAgain) {

@@ -47,6 +47,14 @@ cudaDataType_t type_of(DType dtype) {
   }
 }
 
+cublasComputeType_t compute_type_of(DType dtype, bool tf32) {
+  switch (dtype) {
+    case DType::f64: return CUBLAS_COMPUTE_64F;
+    case DType::f32: return tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    default: return CUBLAS_COMPUTE_32F;
+  }
+}
+
 void set(cublasLtMatmulDesc_t product, cublasLtMatmulDescAttributes_t name, const auto& value) {
   check_blas(blas().cublasLtMatmulDescSetAttribute(product, name, &value, sizeof(value)),
              "planning a product");
@@ -71,8 +79,10 @@ cublasLtMatrixLayout_t make_layout(cudaDataType_t type, std::int64_t rows, std::
 
 }  // namespace
 
-BlasLibrary::BlasLibrary(Context context)
-    : context_(std::move(context)), workspace_(DeviceContext::allocate(context_, kWorkspaceBytes)) {
+BlasLibrary::BlasLibrary(Context context, bool tf32)
+    : context_(std::move(context)),
+      tf32_(tf32),
+      workspace_(DeviceContext::allocate(context_, kWorkspaceBytes)) {
   context_->use();
   check_blas(blas().cublasLtCreate(&handle_), "starting cuBLASLt");
 }
@@ -83,8 +93,7 @@ BlasProduct::BlasProduct(std::shared_ptr<const BlasLibrary> library, const BlasS
     : library_(std::move(library)), is_double_(s.dtype == DType::f64) {
   library_->context().use();
   const cudaDataType_t type = type_of(s.dtype);
-  check_blas(blas().cublasLtMatmulDescCreate(&product_,
-                                             is_double_ ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
+  check_blas(blas().cublasLtMatmulDescCreate(&product_, compute_type_of(s.dtype, library_->tf32()),
                                              is_double_ ? CUDA_R_64F : CUDA_R_32F),
              "planning a product");
   // out^T = b^T a^T: the library's first matrix is b.

@@ -13,18 +13,21 @@ namespace antichain::cuda {
 /// The library on one GPU, with memory for it to work in.
 class BlasLibrary {
  public:
-  explicit BlasLibrary(Context context);
+  /// With `tf32`, products of f32 matrices may round their factors to 11 bits.
+  BlasLibrary(Context context, bool tf32);
   ~BlasLibrary();
   BlasLibrary(const BlasLibrary&) = delete;
   BlasLibrary& operator=(const BlasLibrary&) = delete;
 
   cublasLtHandle_t handle() const { return handle_; }
   const DeviceContext& context() const { return *context_; }
+  bool tf32() const { return tf32_; }
   void* workspace() const { return workspace_->data(); }
   std::size_t workspace_bytes() const { return workspace_->bytes(); }
 
  private:
   Context context_;
+  bool tf32_;
   cublasLtHandle_t handle_ = nullptr;
   std::shared_ptr<Buffer> workspace_;
 };

@@ -94,8 +94,8 @@ Support supports(Op op) {
 
 }  // namespace
 
-void register_convolution(KernelTable& kernels, const Context& context) {
-  const auto library = std::make_shared<CudnnLibrary>(context);
+void register_convolution(KernelTable& kernels, const Context& context, bool tf32) {
+  const auto library = std::make_shared<CudnnLibrary>(context, tf32);
   const auto add = [&](const OpDef& def, ConvResult result) {
     kernels.add(def, {.name = "cudnn convolution",
                       .supports = supports,

@@ -6,6 +6,6 @@
 
 namespace antichain::cuda {
 
-void register_convolution(KernelTable& kernels, const Context& context);
+void register_convolution(KernelTable& kernels, const Context& context, bool tf32);
 
 }  // namespace antichain::cuda

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "antichain/backends/cuda/chain_kernels.h"
 #include "antichain/backends/cuda/along_kernels.h"
+#include "antichain/backends/cuda/chain_kernels.h"
 #ifdef ANTICHAIN_HAS_CUDNN
 #include "antichain/backends/cuda/convolution_kernels.h"
 #endif
@@ -11,9 +11,10 @@
 #include "antichain/backends/cuda/device_context.h"
 #include "antichain/backends/cuda/dynamic_kernels.h"
 #include "antichain/backends/cuda/elementwise_kernels.h"
-#include "antichain/backends/cuda/fused_product_kernels.h"
 #include "antichain/backends/cuda/finite_kernels.h"
+#include "antichain/backends/cuda/fused_product_kernels.h"
 #include "antichain/backends/cuda/graph_recording.h"
+#include "antichain/backends/cuda/host_arrival.h"
 #include "antichain/backends/cuda/index_kernels.h"
 #include "antichain/backends/cuda/integer_matmul.h"
 #include "antichain/backends/cuda/matmul_kernels.h"
@@ -33,7 +34,8 @@ namespace {
 
 class CudaBackend final : public Backend {
  public:
-  explicit CudaBackend(int index) : context_(cuda::shared_context(index)) {
+  CudaBackend(int index, const CudaOptions& options)
+      : context_(cuda::shared_context(index)), tf32_(options.tf32) {
     cuda::register_elementwise(kernels_, context_);
     cuda::register_movement(kernels_, context_);
     cuda::register_creation(kernels_, context_);
@@ -44,11 +46,11 @@ class CudaBackend final : public Backend {
     cuda::register_along_axis(kernels_, context_);
     cuda::register_sorting(kernels_, context_);
     cuda::register_pooling(kernels_, context_);
-    cuda::register_matmul(kernels_, context_);
+    cuda::register_matmul(kernels_, context_, tf32_);
     cuda::register_integer_matmul(kernels_, context_);
     cuda::register_sparse(kernels_, context_);
 #ifdef ANTICHAIN_HAS_CUDNN
-    cuda::register_convolution(kernels_, context_);
+    cuda::register_convolution(kernels_, context_, tf32_);
 #endif
     cuda::register_fused_products(kernels_, context_);
     cuda::register_chains(kernels_, context_);
@@ -82,12 +84,16 @@ class CudaBackend final : public Backend {
     context_->copy(all->data(), memory.data(), memory.bytes(), cudaMemcpyDeviceToHost);
     return Tensor(tensor.dtype(), tensor.shape(), tensor.strides(), tensor.offset(), all);
   }
-  // Tensor cores read 16-bit values with channels last; cuDNN copies others there and back.
+  std::unique_ptr<Arrival> send_to_host(const Tensor& tensor) const override {
+    return tensor.device() == device() ? cuda::send_to_host(context_, tensor) : nullptr;
+  }
+  // Tensor cores read values with channels last; cuDNN copies others there and back.
   double channels_last_gain(Op op) const override {
     const std::vector<const OpDef*> convolutions = convolution_family();
     const DType dtype = op.output().dtype();
     const bool is_conv = std::ranges::find(convolutions, &op.def()) != convolutions.end();
-    return is_conv && (dtype == bf16 || dtype == f16) ? 1 : 0;
+    const bool by_tensor_cores = dtype == bf16 || dtype == f16 || (dtype == f32 && tf32_);
+    return is_conv && by_tensor_cores ? 1 : 0;
   }
   bool wants_few_kernels() const override { return true; }
   bool records() const override { return true; }
@@ -112,12 +118,13 @@ class CudaBackend final : public Backend {
   }
 
   cuda::Context context_;
+  bool tf32_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cuda_backend(int index) {
-  return std::make_unique<CudaBackend>(index);
+std::unique_ptr<Backend> make_cuda_backend(int index, const CudaOptions& options) {
+  return std::make_unique<CudaBackend>(index, options);
 }
 
 }  // namespace antichain

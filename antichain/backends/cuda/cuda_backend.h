@@ -7,7 +7,13 @@
 
 namespace antichain {
 
+struct CudaOptions {
+  // Products and convolutions of f32 values may round their factors to 11 bits, which tensor cores
+  // multiply several times as fast.
+  bool tf32 = false;
+};
+
 /// Throws DeviceError when there is no such GPU or its driver does not answer.
-std::unique_ptr<Backend> make_cuda_backend(int index);
+std::unique_ptr<Backend> make_cuda_backend(int index, const CudaOptions& options = {});
 
 }  // namespace antichain

@@ -83,8 +83,9 @@ OperationNames names_of(ConvResult result) {
           CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA};
 }
 
-// Whether a way to compute has the same bits in every run and, for f32, 24 of them.
-bool is_exact(const CudnnDescriptor& config, DType dtype) {
+// Whether a way to compute has the same bits in every run and, for f32, 24 of them: by tensor cores
+// it has those of tf32.
+bool is_exact(const CudnnDescriptor& config, DType dtype, bool tf32) {
   const CudnnDescriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   cudnnBackendDescriptor_t handle = engine.handle();
   std::int64_t count = 0;
@@ -100,8 +101,8 @@ bool is_exact(const CudnnDescriptor& config, DType dtype) {
   const auto has = [&](cudnnBackendNumericalNote_t note) {
     return std::ranges::count(notes, note) > 0;
   };
-  const bool narrow =
-      has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE) || has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS);
+  const bool narrow = (has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE) && !tf32) ||
+                      has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS);
   return !has(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) &&
          !has(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION) && !has(CUDNN_NUMERICAL_NOTE_FFT) &&
          !(dtype == f32 && narrow);
@@ -134,7 +135,7 @@ std::vector<CudnnDescriptor> advised(const CudnnDescriptor& graph, cudnnBackendH
 
 }  // namespace
 
-CudnnLibrary::CudnnLibrary(Context context) : context_(std::move(context)) {
+CudnnLibrary::CudnnLibrary(Context context, bool tf32) : context_(std::move(context)), tf32_(tf32) {
   context_->use();
   check(cudnn().cudnnCreate(&handle_), "starting cuDNN");
   check(cudnn().cudnnSetStream(handle_, context_->stream()), "starting cuDNN");
@@ -173,7 +174,7 @@ CudnnConvolution::CudnnConvolution(std::shared_ptr<const CudnnLibrary> library,
       auto plan = std::make_unique<CudnnDescriptor>(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
       plan->set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, library_->handle());
       plan->set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
-      if (is_exact(config, problem.dtype) && plan->try_finish()) {
+      if (is_exact(config, problem.dtype, library_->tf32()) && plan->try_finish()) {
         plan_ = std::move(plan);
         break;
       }

@@ -13,16 +13,19 @@ namespace antichain::cuda {
 /// The library on one GPU.
 class CudnnLibrary {
  public:
-  explicit CudnnLibrary(Context context);
+  /// With `tf32`, convolutions of f32 values may round their factors to 11 bits.
+  CudnnLibrary(Context context, bool tf32);
   ~CudnnLibrary();
   CudnnLibrary(const CudnnLibrary&) = delete;
   CudnnLibrary& operator=(const CudnnLibrary&) = delete;
 
   cudnnHandle_t handle() const { return handle_; }
   const Context& context() const { return context_; }
+  bool tf32() const { return tf32_; }
 
  private:
   Context context_;
+  bool tf32_;
   cudnnHandle_t handle_ = nullptr;
 };
 

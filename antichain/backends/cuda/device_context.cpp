@@ -1,11 +1,14 @@
 #include "antichain/backends/cuda/device_context.h"
 
+#include <algorithm>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <mutex>
 
 #include "antichain/backends/cuda/cuda_error.h"
 #include "antichain/base/byte_size.h"
+#include "antichain/base/out_of_memory.h"
 
 namespace antichain::cuda {
 
@@ -27,6 +30,7 @@ DeviceContext::DeviceContext(int index) : index_(index) {
   check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep_all),
         "setting up its memory");
   report_ = std::make_unique<IndexReport>();
+  pinned_ = std::make_unique<PinnedPool>();
   code_ = std::make_unique<CodeLoader>(10 * major + minor);
 }
 
@@ -34,6 +38,7 @@ DeviceContext::~DeviceContext() {
   // The GPU may be lost by now; there is nobody left to tell.
   static_cast<void>(cudaStreamSynchronize(stream_));
   code_.reset();
+  pinned_.reset();
   static_cast<void>(cudaStreamDestroy(stream_));
 }
 
@@ -49,7 +54,7 @@ std::shared_ptr<Buffer> DeviceContext::allocate(const std::shared_ptr<const Devi
       cudaGetLastError();
       std::size_t free = 0, total = 0;
       check(cudaMemGetInfo(&free, &total), "asking for its memory");
-      fail<DeviceError>("out of memory on {}: {} more do not fit, {} of {} are free",
+      fail<OutOfMemory>("out of memory on {}: {} more do not fit, {} of {} are free",
                         to_string(context->device()), bytes_text(static_cast<std::int64_t>(bytes)),
                         bytes_text(static_cast<std::int64_t>(free)),
                         bytes_text(static_cast<std::int64_t>(total)));
@@ -69,11 +74,32 @@ void DeviceContext::copy(void* to, const void* from, std::size_t bytes, cudaMemc
     return;
   }
   use();
-  check(cudaMemcpyAsync(to, from, bytes, kind, stream_), "copying memory");
-  if (kind != cudaMemcpyDeviceToDevice) {
-    check(cudaStreamSynchronize(stream_), "running kernels");
-    report_->check();
+  if (kind == cudaMemcpyHostToDevice) {
+    copy_from_host(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
+    return;
   }
+  check(cudaMemcpyAsync(to, from, bytes, kind, stream_), "copying memory");
+  if (kind == cudaMemcpyDeviceToHost) {
+    finish();
+  }
+}
+
+void DeviceContext::copy_from_host(std::byte* to, const std::byte* from, std::size_t bytes) const {
+  for (std::size_t done = 0; done < bytes; done += PinnedPiece::kBytes) {
+    const std::size_t part = std::min(bytes - done, PinnedPiece::kBytes);
+    std::unique_ptr<PinnedPiece> piece = pinned_->borrow();
+    std::memcpy(piece->data(), from + done, part);
+    check(cudaMemcpyAsync(to + done, piece->data(), part, cudaMemcpyHostToDevice, stream_),
+          "copying memory");
+    piece->use_until_now(stream_);
+    pinned_->give_back(std::move(piece));
+  }
+}
+
+void DeviceContext::finish() const {
+  use();
+  check(cudaStreamSynchronize(stream_), "running kernels");
+  report_->check();
 }
 
 Context shared_context(int index) {

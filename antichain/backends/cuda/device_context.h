@@ -1,6 +1,7 @@
 // DeviceContext: one GPU with the stream that all work of a backend goes through, in order.
 //
-// Kernels are enqueued and run later; only copies to the host wait. Memory comes from the stream's
+// Kernels are enqueued and run later, and so are copies from the host, of bytes that were put aside
+// (pinned_pool.h); only copies to the host wait. Memory comes from the stream's
 // pool, so that giving it back waits for nobody either.
 #pragma once
 
@@ -10,6 +11,7 @@
 
 #include "antichain/backends/cuda/code_loader.h"
 #include "antichain/backends/cuda/index_report.h"
+#include "antichain/backends/cuda/pinned_pool.h"
 #include "antichain/tensor/tensor_memory.h"
 
 namespace antichain::cuda {
@@ -29,18 +31,26 @@ class DeviceContext {
   /// Allocates; the memory may be used by what is enqueued from now on.
   static std::shared_ptr<Buffer> allocate(const std::shared_ptr<const DeviceContext>& context,
                                           std::size_t bytes);
-  /// Copies bytes between any two memories of the host and this GPU; waits where one is the host's.
+  /// Copies bytes between any two memories of the host and this GPU. Waits where they go to the
+  /// host; what comes from there may be changed at once.
   void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) const;
+  /// Waits for all that was enqueued. Throws DataError when a kernel has met a wrong index.
+  void finish() const;
   /// Returns who is told of indices that name no element.
   IndexReport& report() const { return *report_; }
+  /// Returns the memory of the host that copies go through.
+  PinnedPool& pinned() const { return *pinned_; }
   /// Returns the compiler of kernels for this GPU.
   CodeLoader& code() const { return *code_; }
 
  private:
+  void copy_from_host(std::byte* to, const std::byte* from, std::size_t bytes) const;
+
   int index_;
   int multiprocessors_ = 0;
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<IndexReport> report_;
+  std::unique_ptr<PinnedPool> pinned_;
   std::unique_ptr<CodeLoader> code_;
 };
 

@@ -28,11 +28,16 @@ std::int64_t IndexReport::source_of(const std::string& where, const std::string&
   return entry->second;
 }
 
-void IndexReport::check() {
+bool IndexReport::has_note() const {
   const volatile Note& note = *note_;  // another processor writes it
-  if (note.taken == 0) {
+  return note.taken != 0;
+}
+
+void IndexReport::check() {
+  if (!has_note()) {
     return;
   }
+  const volatile Note& note = *note_;
   const std::lock_guard<std::mutex> lock(mutex_);
   const Source source = sources_[static_cast<std::size_t>(note.source)];
   fmt::dynamic_format_arg_store<fmt::format_context> numbers;

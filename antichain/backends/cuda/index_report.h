@@ -30,6 +30,8 @@ class IndexReport {
                          const std::string& words = "index {} is outside an axis of size {}");
   /// Returns where kernels note down: see device/index.cuh.
   const void* device_address() const { return device_; }
+  /// Returns whether something was noted down, of which not everything may be known yet.
+  bool has_note() const;
   /// Throws DataError when something was noted down since the last call. The GPU must be idle.
   void check();
 

@@ -192,8 +192,8 @@ Support supports_whole(Op fused) {
 
 }  // namespace
 
-void register_matmul(KernelTable& kernels, const Context& context) {
-  const auto library = std::make_shared<BlasLibrary>(context);
+void register_matmul(KernelTable& kernels, const Context& context, bool tf32) {
+  const auto library = std::make_shared<BlasLibrary>(context, tf32);
   const Kernel product{
       .name = "cublaslt", .supports = supports, .plan = [library](const KernelContext& seen) {
         KernelFunction planned = plan(seen, library, {.product = seen.op});

@@ -7,6 +7,6 @@
 
 namespace antichain::cuda {
 
-void register_matmul(KernelTable& kernels, const Context& context);
+void register_matmul(KernelTable& kernels, const Context& context, bool tf32);
 
 }  // namespace antichain::cuda

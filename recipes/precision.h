@@ -1,0 +1,24 @@
+// What a recipe computes in: its option `precision`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "antichain/tensor/dtype.h"
+#include "recipes/settings.h"
+
+namespace antichain {
+
+struct Precision {
+  std::string name;          // as users write it
+  DType dtype;               // of what goes through the network; parameters are f32 all the same
+  bool tf32 = false;         // see SessionOptions
+  bool scales_loss = false;  // or small gradients would be 0
+};
+
+/// Returns the option that chooses among the precisions there are.
+RecipeOption precision_option();
+/// Returns the one that was chosen.
+const Precision& precision_of(const RecipeSettings& settings);
+
+}  // namespace antichain

@@ -1,0 +1,29 @@
+// Whether there is a GPU to test on.
+#pragma once
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "antichain/base/error.h"
+#include "antichain/session/session.h"
+
+namespace antichain {
+
+/// Returns why there is no GPU to test on, for GTEST_SKIP; nothing if there is one. With
+/// ANTICHAIN_REQUIRE_GPU set, as by `make test-gpu`, that is an error. Keeps a session: others of
+/// the same GPU then share what it has.
+inline std::string missing_gpu() {
+  static std::unique_ptr<Session> kept;
+  try {
+    kept = kept ? std::move(kept) : std::make_unique<Session>(SessionOptions{.device = "cuda"});
+    return {};
+  } catch (const DeviceError& error) {
+    if (std::getenv("ANTICHAIN_REQUIRE_GPU") != nullptr) {
+      throw;
+    }
+    return error.what();
+  }
+}
+
+}  // namespace antichain

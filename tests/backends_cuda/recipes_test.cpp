@@ -1,0 +1,97 @@
+// Recipes on a GPU: what they reach on the CPU, in every precision, and from one to the other.
+#include <gtest/gtest.h>
+
+#include "recipes/recipe_run.h"
+#include "recipes/registry.h"
+#include "tests/backends_cuda/gpu.h"
+#include "tests/base/temporary_folder.h"
+
+namespace antichain {
+namespace {
+
+class CudaRecipes : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = missing_gpu(); !reason.empty()) {
+      GTEST_SKIP() << reason;
+    }
+  }
+};
+
+RecipeRun spirals_on(const std::string& device, const std::string& precision = "fp32",
+                     const std::string& epochs = "200") {
+  RecipeContext context = find_recipe("spirals").context();
+  context.device = device;
+  context.settings.set("precision", precision);
+  context.settings.set("epochs", epochs);
+  return RecipeRun(find_recipe("spirals"), context);
+}
+
+TEST_F(CudaRecipes, SpiralsReachTheAccuracyOfTheCpuInEveryPrecision) {
+  for (const char* precision : {"fp32", "tf32", "bf16", "fp16"}) {
+    SCOPED_TRACE(precision);
+    RecipeRun run = spirals_on("cuda", precision);
+    const TrainResult result = run.train({});
+    EXPECT_EQ(result.steps, 4000);
+    EXPECT_GE(result.scores.at("test").accuracy, 0.97);
+    EXPECT_EQ(run.evaluate("test").loss, result.scores.at("test").loss);
+    EXPECT_GT(run.num_parameters(), 0);
+    EXPECT_GT(run.peak_bytes(), 0);
+  }
+}
+
+TEST_F(CudaRecipes, LossesAreLoggedAsOnTheCpu) {
+  const auto curve = [](const std::string& device) {
+    RecipeRun run = spirals_on(device, "fp32", "2");
+    return run.train({}).history.at("step/loss");
+  };
+  const Curve cpu = curve("cpu"), gpu = curve("cuda");
+  ASSERT_EQ(gpu.size(), cpu.size());
+  for (std::size_t i = 0; i < cpu.size(); ++i) {
+    EXPECT_EQ(gpu[i].step, cpu[i].step);
+    EXPECT_NEAR(gpu[i].value, cpu[i].value, 1e-3 * cpu[i].value);
+  }
+}
+
+TrainResult train(const std::string& device, const std::string& precision,
+                  const TrainOptions& options) {
+  RecipeRun run = spirals_on(device, precision, "10");
+  return run.train(options);
+}
+
+TEST_F(CudaRecipes, GoOnFromOneDeviceToTheOther) {
+  for (const char* precision : {"fp32", "fp16"}) {
+    SCOPED_TRACE(precision);
+    const TrainResult whole = train("cpu", precision, {});
+    for (const auto& [first, second] : {std::pair("cpu", "cuda"), std::pair("cuda", "cpu")}) {
+      SCOPED_TRACE(first);
+      const TemporaryFolder folder;
+      int steps = 0;
+      const TrainResult half =
+          train(first, precision, {.folder = folder.path(), .stop = [&] { return ++steps == 90; }});
+      EXPECT_EQ(half.steps, 90);
+      const TrainResult rest = train(second, precision, {.folder = folder.path(), .resume = true});
+      EXPECT_TRUE(rest.finished);
+      EXPECT_EQ(rest.steps, whole.steps);
+      EXPECT_EQ(rest.history.at("step/loss").size(), whole.history.at("step/loss").size());
+      EXPECT_NEAR(rest.train_loss, whole.train_loss, 0.1 * whole.train_loss);
+      EXPECT_NEAR(rest.scores.at("test").accuracy, whole.scores.at("test").accuracy, 0.05);
+    }
+  }
+}
+
+TEST_F(CudaRecipes, ResumeToTheBitOnOneDevice) {
+  for (const char* precision : {"fp32", "fp16"}) {
+    SCOPED_TRACE(precision);
+    const TrainResult whole = train("cuda", precision, {});
+    const TemporaryFolder folder;
+    int steps = 0;
+    train("cuda", precision, {.folder = folder.path(), .stop = [&] { return ++steps == 57; }});
+    const TrainResult rest = train("cuda", precision, {.folder = folder.path(), .resume = true});
+    EXPECT_EQ(rest.train_loss, whole.train_loss);
+    EXPECT_EQ(rest.scores.at("test").loss, whole.scores.at("test").loss);
+  }
+}
+
+}  // namespace
+}  // namespace antichain

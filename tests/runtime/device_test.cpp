@@ -1,0 +1,113 @@
+// What an executable does with a device: results that come late, memory that is short.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "antichain/ops/elementwise.h"
+#include "antichain/ops/matmul.h"
+#include "antichain/ops/reduce.h"
+#include "antichain/session/session.h"
+#include "tests/conformance/remote_backend.h"
+#include "tests/tensor/expect_error.h"
+
+namespace antichain {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(LateResults, ArriveWhenSomebodyLooks) {
+  Session session(conformance::make_remote_backend());
+  Graph graph = session.graph();
+  const Var x = graph.input("x", f32, {"n"});
+  const Executable run = session.compile({2 * x, sum(x)});
+  std::vector<Results> all(5);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    Tensor fed = Tensor::full(f32, {3}, static_cast<double>(i));
+    run.start_into(all[i], {{"x", fed}});
+    fed.copy_from(Tensor::full(f32, {3}, -1));
+    EXPECT_TRUE(all[i].is_pending());
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto value = static_cast<float>(i);
+    EXPECT_EQ(all[i][0].to_vector<float>(), std::vector<float>(3, 2 * value));
+    EXPECT_FALSE(all[i].is_pending());
+    EXPECT_EQ(all[i][1].item<float>(), 3 * value);
+  }
+}
+
+TEST(LateResults, AreWaitedForByAnOrdinaryRun) {
+  Session session(conformance::make_remote_backend());
+  Graph graph = session.graph();
+  const Executable run = session.compile({sum(graph.input("x", f32, {"n"}))});
+  Results results;
+  run.start_into(results, {{"x", Tensor::full(f32, {3}, 1)}});
+  run.run_into(results, {{"x", Tensor::full(f32, {3}, 2)}});
+  EXPECT_FALSE(results.is_pending());
+  EXPECT_EQ(results.item(), 6);
+}
+
+TEST(LateResults, AreThereAtOnceOnTheHost) {
+  Session session;
+  Graph graph = session.graph();
+  const Executable run = session.compile({sum(graph.input("x", f32, {"n"}))});
+  Results results;
+  run.start_into(results, {{"x", Tensor::full(f32, {3}, 1)}});
+  EXPECT_FALSE(results.is_pending());
+  EXPECT_EQ(results.item(), 3);
+}
+
+// The host, with little memory.
+class SmallBackend final : public Backend {
+ public:
+  explicit SmallBackend(std::size_t most) : most_(most) {}
+  std::string_view name() const override { return "small"; }
+  Device device() const override { return {}; }
+  Tensor allocate(DType dtype, const Shape& shape) const override {
+    require<OutOfMemory>(packed_bytes(shape, size_of(dtype)) <= most_, "out of memory on small");
+    return Tensor::empty(dtype, shape);
+  }
+  Tensor to_device(const Tensor& tensor) const override { return tensor; }
+  Tensor to_host(const Tensor& tensor) const override { return tensor; }
+  void copy(const Tensor& to, const Tensor& from) const override { to.copy_from(from); }
+
+ private:
+  std::size_t most_;
+};
+
+TEST(ShortMemory, IsToldWithThePlanAndWhatHelps) {
+  Session session(std::make_unique<SmallBackend>(100'000));
+  Graph graph = session.graph();
+  const Var x = graph.input("x", f32, {"n", "n"});
+  const Executable run = session.compile({sum(matmul(matmul(x, x), x))});
+  EXPECT_EQ(run({{"x", Tensor::full(f32, {10, 10}, 0)}}).item(), 0);
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    try {
+      run({{"x", Tensor::full(f32, {200, 200}, 1)}});
+      ADD_FAILURE() << "100 kB were enough";
+    } catch (const OutOfMemory& error) {
+      EXPECT_THAT(error.what(), testing::StartsWith("out of memory on small; values in between "));
+      EXPECT_THAT(error.what(), HasSubstr("the largest are 156.2 KiB of matmul"));
+      EXPECT_THAT(error.what(), HasSubstr("--memory-budget"));
+    }
+  }
+  EXPECT_EQ(run({{"x", Tensor::full(f32, {10, 10}, 0)}}).item(), 0);
+}
+
+TEST(ShortMemory, NamesTheLargestValues) {
+  MemoryReport report{.peak_bytes = 3 << 20};
+  for (const int size : {1, 4, 2, 3}) {
+    report.values.push_back(
+        {.where = fmt::format("op {}", size), .bytes = static_cast<std::size_t>(size) << 18});
+  }
+  EXPECT_STREQ(explained(OutOfMemory("no room"), report).what(),
+               "no room; values in between take 3.0 MiB at once, the largest are 1.0 MiB of op 4, "
+               "768.0 KiB of op 3, 512.0 KiB of op 2; a memory budget (--memory-budget, "
+               "CompileOptions::memory_budget) keeps fewer of them, and a smaller batch makes them "
+               "smaller");
+  EXPECT_STREQ(explained(OutOfMemory("no room"), {}).what(),
+               "no room; values in between take 0 B at once; a memory budget (--memory-budget, "
+               "CompileOptions::memory_budget) keeps fewer of them, and a smaller batch makes them "
+               "smaller");
+}
+
+}  // namespace
+}  // namespace antichain
