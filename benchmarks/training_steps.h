@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "antichain/antichain.h"
+#include "benchmarks/step_models.h"
 
 namespace antichain::bench {
 
@@ -20,8 +20,15 @@ struct TrainingStep {
 
 struct StepCase {
   std::string name;
-  std::function<TrainingStep(const OptimiserOptions&, const std::string& device)> make_on;
-  TrainingStep make(const OptimiserOptions& options) const { return make_on(options, "cpu"); }
+  std::int64_t batch;                                  // examples in a step
+  std::function<StepModel(std::int64_t batch)> model;  // asked late: what it is fed is large
+  DType precision = f32;                               // that it computes in
+  bool tf32 = false;  // products of f32 may round their factors to tf32, where a device can
+
+  /// Makes a session on a device, with the precision of products that the case wants.
+  std::unique_ptr<Session> session(const std::string& device) const;
+  /// Compiles the step.
+  TrainingStep make(const OptimiserOptions& options, const std::string& device = "cpu") const;
 };
 
 /// Returns all of them.

@@ -1,16 +1,28 @@
-// How long training steps take on a GPU: bench_gpu_steps [part of a case's name [level]]. A line of
-// JSON per case. Inputs lie on the GPU; a step ends when its loss is on the host.
+// How long training steps take on a GPU, and how exact their gradients are:
+//   bench_gpu_steps [--gradients] [--device=NAME] [--level=N] [case or part of its name]
+//   bench_gpu_steps --list
+// A line of JSON per case. Inputs lie on the GPU; a step ends when its loss is on the host.
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <optional>
+#include <string_view>
 #include <vector>
 
-#include "benchmarks/training_steps.h"
+#include "benchmarks/gpu/gradient_error.h"
+#include "benchmarks/gpu/step_work.h"
 
 namespace {
 
 using namespace antichain;
 using Clock = std::chrono::steady_clock;
+
+struct Wish {
+  std::string name;  // of a case, or a part of it
+  std::string device = "cuda";
+  std::optional<int> level;  // none: the case's own
+  bool list = false, gradients = false;
+};
 
 double milliseconds(const bench::TrainingStep& step, const Feeds& feeds, Results& results) {
   const Clock::time_point start = Clock::now();
@@ -18,41 +30,130 @@ double milliseconds(const bench::TrainingStep& step, const Feeds& feeds, Results
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-void measure(const bench::StepCase& step_case, int level) {
-  constexpr double kMilliseconds = 2000;  // to measure for
-  const bench::TrainingStep step = step_case.make_on({.level = level}, "cuda");
+std::vector<double> run_for(double milliseconds_in_all, const bench::TrainingStep& step,
+                            const Feeds& feeds, Results& results) {
+  constexpr std::size_t kFewest = 5;
+  std::vector<double> times;
+  for (double total = 0; total < milliseconds_in_all || times.size() < kFewest;
+       total += times.back()) {
+    times.push_back(milliseconds(step, feeds, results));
+  }
+  return times;
+}
+
+void print_work(const bench::StepWork& work) {
+  std::cout << ", \"bytes\": " << work.bytes << ", \"state_bytes\": " << work.state_bytes
+            << ", \"flops\": {";
+  const char* before = "";
+  for (const auto& [dtype, flops] : work.flops) {
+    std::cout << before << '"' << dtype << "\": " << flops;
+    before = ", ";
+  }
+  std::cout << '}';
+}
+
+void measure(const bench::GpuCase& gpu_case, const OptimiserOptions& options, const Wish& wish) {
+  constexpr double kWarmUp = 300, kMeasured = 1000;  // milliseconds
+  const bench::TrainingStep step = gpu_case.step.make(options, wish.device);
   Feeds feeds;
   for (const auto& [name, value] : step.feeds) {
     feeds[name] = step.session->backend().to_device(value);
   }
   Results results;
   const double first = milliseconds(step, feeds, results);
-  for (int i = 0; i < 3; ++i) {
-    milliseconds(step, feeds, results);
-  }
-  std::vector<double> times;
-  for (double total = 0; total < kMilliseconds; total += times.back()) {
-    times.push_back(milliseconds(step, feeds, results));
-  }
+  run_for(kWarmUp, step, feeds, results);
+  std::vector<double> times = run_for(kMeasured, step, feeds, results);
   std::sort(times.begin(), times.end());
-  std::cout << "{\"name\": \"" << step_case.name
+  std::cout << "{\"name\": \"" << gpu_case.step.name
             << "\", \"milliseconds\": " << times[times.size() / 2]
             << ", \"fastest\": " << times.front() << ", \"first\": " << first
-            << ", \"steps\": " << times.size() << "}" << std::endl;
+            << ", \"steps\": " << times.size() << ", \"level\": " << options.level
+            << ", \"tf32\": " << (gpu_case.step.tf32 ? "true" : "false")
+            << ", \"ops\": " << step.executable.num_steps()
+            << ", \"plan_bytes\": " << step.executable.memory_bytes()
+            << ", \"plan_to_alive\": " << step.executable.memory_report(feeds).ratio();
+  print_work(work_of(step));
+  std::cout << '}' << std::endl;
+}
+
+void compare(const bench::GpuCase& gpu_case, const OptimiserOptions& options, const Wish& wish) {
+  const bench::GradientError error = bench::gradient_error(gpu_case, options, wish.device);
+  std::cout << "{\"name\": \"" << gpu_case.step.name << "\", \"error\": " << error.largest
+            << ", \"parameter\": \"" << error.parameter << "\", \"batch\": " << error.batch
+            << ", \"step_batch\": " << gpu_case.step.batch << ", \"oracle\": \"" << error.oracle
+            << "\"}" << std::endl;
+}
+
+int parse_level(std::string_view text) {
+  require(text.size() == 1 && text[0] >= '0' && text[0] <= '3',
+          "--level must be 0, 1, 2 or 3, got '{}'", text);
+  return text[0] - '0';
+}
+
+Wish parse(int argc, char** argv) {
+  constexpr std::string_view kDevice = "--device=", kLevel = "--level=";
+  Wish wish;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument == "--list") {
+      wish.list = true;
+    } else if (argument == "--gradients") {
+      wish.gradients = true;
+    } else if (argument.starts_with(kDevice)) {
+      wish.device = argument.substr(kDevice.size());
+    } else if (argument.starts_with(kLevel)) {
+      wish.level = parse_level(argument.substr(kLevel.size()));
+    } else {
+      require(!argument.starts_with("--") && wish.name.empty(), "unexpected argument '{}'",
+              argument);
+      wish.name = argument;
+    }
+  }
+  return wish;
+}
+
+// The case of that name, or all that have it in theirs.
+std::vector<bench::GpuCase> chosen(const std::string& name) {
+  std::vector<bench::GpuCase> cases = bench::gpu_cases(), result;
+  for (bench::GpuCase& each : cases) {
+    if (each.step.name == name) {
+      return {each};
+    }
+    if (each.step.name.find(name) != std::string::npos) {
+      result.push_back(each);
+    }
+  }
+  require(!result.empty(), "no case has '{}' in its name; --list shows them", name);
+  return result;
+}
+
+bool try_case(const bench::GpuCase& gpu_case, const Wish& wish) {
+  const OptimiserOptions options{.level = wish.level.value_or(gpu_case.level)};
+  try {
+    (wish.gradients ? compare : measure)(gpu_case, options, wish);
+    return true;
+  } catch (const std::exception& error) {
+    std::cerr << gpu_case.step.name << ": " << error.what() << std::endl;
+    return false;
+  }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string wanted = argc > 1 ? argv[1] : "";
-  const int level = argc > 2 ? std::stoi(argv[2]) : OptimiserOptions().level;
-  for (const bench::StepCase& step_case : bench::training_steps()) {
-    if (step_case.name.find(wanted) != std::string::npos) {
-      try {
-        measure(step_case, level);
-      } catch (const Error& error) {
-        std::cerr << step_case.name << ": " << error.what() << std::endl;
+  try {
+    const Wish wish = parse(argc, argv);
+    bool worked = true;
+    for (const bench::GpuCase& gpu_case : chosen(wish.name)) {
+      if (wish.list) {
+        std::cout << gpu_case.step.name << '\n';
+      } else {
+        worked = try_case(gpu_case, wish) && worked;
       }
     }
+    return worked ? 0 : 1;
+  } catch (const std::exception& error) {
+    std::cerr << "bench_gpu_steps: " << error.what() << std::endl;
+    return 2;
   }
 }

@@ -1,0 +1,74 @@
+"""Tests what benchmarks/gpu/run concludes from measurements."""
+import sys
+import unittest
+from pathlib import Path
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+sys.path[:0] = [str(BENCHMARKS), str(BENCHMARKS / "gpu")]
+
+import gpu_page  # noqa: E402
+
+SMALL = "mlp 784-512-512-10 B=128 momentum tf32"  # at most 0.06 ms
+ADAM = "mlp 784-1024-1024-10 B=128 adam"  # at least 1.5 times as fast
+ABOUT = {"gpu": "a GPU", "driver": "1.2", "processor": "a CPU", "threads": 2, "date": "2000-01-01", "commit": "abc"}
+
+
+def ours(milliseconds, flops=None, tf32=False, size=0):
+    return {"milliseconds": milliseconds, "flops": flops or {}, "tf32": tf32, "bytes": size, "plan_bytes": 2**20}
+
+
+def case(antichain, eager, graph):
+    return {"antichain": ours(antichain), "eager": {"milliseconds": eager}, "graph": {"milliseconds": graph}}
+
+
+class Conclusions(unittest.TestCase):
+    def test_ratio_is_to_the_better_of_theirs(self):
+        self.assertAlmostEqual(gpu_page.ratio(case(0.05, 1, 0.1)), 2)
+        self.assertAlmostEqual(gpu_page.ratio({"antichain": ours(0.5), "eager": {"milliseconds": 1},
+                                               "graph": {"reason": "cannot be captured"}}), 2)
+
+    def test_goals_of_both_kinds(self):
+        self.assertTrue(gpu_page.is_met(SMALL, case(0.06, 1, 1)))
+        self.assertFalse(gpu_page.is_met(SMALL, case(0.061, 1, 1)))
+        self.assertTrue(gpu_page.is_met(ADAM, case(1, 2, 1.5)))
+        self.assertFalse(gpu_page.is_met(ADAM, case(1, 2, 1.4)))
+
+    def test_what_was_not_measured_is_not_met_nor_missed(self):
+        self.assertIsNone(gpu_page.is_met(SMALL, {}))
+        self.assertIsNone(gpu_page.is_met(ADAM, {"antichain": ours(1)}))
+        self.assertIsNone(gpu_page.is_met(ADAM, {"antichain": {"reason": "out of memory"}, "eager": {"milliseconds": 1}}))
+
+    def test_least_time_is_the_longer_of_arithmetic_and_traffic(self):
+        flops = {"bf16": 781e9, "f32": 51e9}
+        self.assertAlmostEqual(gpu_page.least_milliseconds(ours(1, flops)), 2)
+        self.assertAlmostEqual(gpu_page.least_milliseconds(ours(1, {"f32": 395e9}, tf32=True)), 1)
+        self.assertAlmostEqual(gpu_page.least_milliseconds(ours(1, flops, size=4.24e9 * 3)), 3)
+        self.assertAlmostEqual(gpu_page.conclusions(SMALL, {"antichain": ours(4, flops)})["of_roofline"], 0.5)
+
+
+class Page(unittest.TestCase):
+    def page(self, steps):
+        return gpu_page.report({"machine": ABOUT, "pytorch": "2", "steps": steps})
+
+    def test_nothing_measured_yet(self):
+        page = self.page({name: {} for name in gpu_page.GOALS})
+        for name in gpu_page.GOALS:
+            self.assertIn(f"| {name} | –", page)
+        self.assertIn(f"0 of {len(gpu_page.GOALS)} goals", page)
+
+    def test_a_case_that_fails_says_why(self):
+        page = self.page({SMALL: {"antichain": {"reason": "a | b"}, "eager": {"milliseconds": 1},
+                                  "graph": {"reason": "cannot be captured"}, "gradients": {"reason": "too long"}}})
+        self.assertIn("| none: a / b | 1.000 | none: cannot be captured | – | ≤ 0.06 ms | – | – | – | – | none: too long |",
+                      page)
+
+    def test_a_whole_row(self):
+        measured = case(0.05, 1, 0.1) | {"gradients": {"error": 1.26e-6, "batch": 8, "step_batch": 16}}
+        measured["antichain"]["flops"] = {"f32": 2e9}
+        page = self.page({SMALL: measured})
+        self.assertIn("| 0.050 | 1.000 | 0.100 | 2.00 | ≤ 0.06 ms | yes | 0.78 | 2.0 | 1.0 | 1.3e-06 (B=8) |", page)
+        self.assertIn("1 of 1 goals", page)
+
+
+if __name__ == "__main__":
+    unittest.main()
