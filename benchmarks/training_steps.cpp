@@ -5,7 +5,7 @@
 namespace antichain::bench {
 
 std::unique_ptr<Session> StepCase::session(const std::string& device) const {
-  return std::make_unique<Session>(SessionOptions{.device = device});
+  return std::make_unique<Session>(SessionOptions{.device = device, .tf32 = tf32});
 }
 
 TrainingStep StepCase::make(const OptimiserOptions& options, const std::string& device) const {

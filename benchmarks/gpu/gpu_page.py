@@ -97,8 +97,8 @@ def report(found):
         f"{about['threads']} threads, {about['date']}, commit {about['commit']}, PyTorch {found['pytorch']}. "
         f"{met.count(True)} of {len(met)} goals are met.",
         table(header, [row(name, case) for name, case in steps]),
-        "Times are medians of single steps: the data lies on the GPU, a step ends when its loss is on the host, in all three "
-        "columns. PyTorch runs with its fused optimisers and chooses among cuDNN's convolutions by trying them; the column "
+        "Times are those of a step in bursts of ten, medians over bursts: the data lies on the GPU, and a burst ends when its "
+        "last loss is on the host, in all three columns. PyTorch runs with its fused optimisers and chooses among cuDNN's convolutions by trying them; the column "
         "\"CUDA graph\" replays its whole step. tf32: products of f32 may round their factors to tf32, on both sides; f32 "
         "otherwise. bf16: mixed precision, parameters and optimiser in f32, on PyTorch's side by autocast. Forward + backward: "
         "without an optimiser.",
