@@ -4,7 +4,7 @@
 // All kernels of this backend that are not a library's are such text: headers of Antichain that CPU
 // and GPU share (functors, random numbers, rules of optimisers), pieces of antichain/backends/cuda/
 // device, and what is generated for an op. NVRTC needs no GPU: tests compile
-// element-wise and fused kernels on any machine that has the toolkit, the others on a GPU.
+// most kernels on any machine that has the toolkit, the others on a GPU.
 #pragma once
 
 #include <cuda_runtime_api.h>
