@@ -42,6 +42,10 @@ void check_state(InferContext& context, const std::string& state_name, int gradi
 std::vector<VarType> infer_update(InferContext& context, std::size_t numbers) {
   const std::vector<std::vector<std::string>> states = updated_states(context.attrs());
   const auto count = static_cast<int>(states.size());
+  for (const std::vector<std::string>& own : states) {
+    require(own.size() == context.attrs().entries().size(),
+            "{}: its attributes name different numbers of states", context.op_name());
+  }
   context.require_inputs(count + 2);
   context.require_dtype(count, {DType::f64});
   context.require_dtype(count + 1, {DType::boolean});
@@ -52,8 +56,6 @@ std::vector<VarType> infer_update(InferContext& context, std::size_t numbers) {
   std::vector<VarType> types;
   std::unordered_set<std::string> seen;
   for (int i = 0; i < count; ++i) {
-    require(states[static_cast<std::size_t>(i)].size() == context.attrs().entries().size(),
-            "{}: its attributes name different numbers of states", context.op_name());
     context.require_dtype(i, kFloats);
     require<TypeError>(context.dtype(i) == context.dtype(0),
                        "{}: gradients of {} and {} are not updated together", context.op_name(),

@@ -60,7 +60,8 @@ TrainResult train(const std::string& device, const std::string& precision,
 }
 
 TEST_F(CudaRecipes, GoOnFromOneDeviceToTheOther) {
-  for (const char* precision : {"fp32", "fp16"}) {
+  // Roundings of 16 bits lead to other parameters on the way.
+  for (const auto& [precision, tolerance] : {std::pair("fp32", 0.1), std::pair("fp16", 0.5)}) {
     SCOPED_TRACE(precision);
     const TrainResult whole = train("cpu", precision, {});
     for (const auto& [first, second] : {std::pair("cpu", "cuda"), std::pair("cuda", "cpu")}) {
@@ -74,7 +75,7 @@ TEST_F(CudaRecipes, GoOnFromOneDeviceToTheOther) {
       EXPECT_TRUE(rest.finished);
       EXPECT_EQ(rest.steps, whole.steps);
       EXPECT_EQ(rest.history.at("step/loss").size(), whole.history.at("step/loss").size());
-      EXPECT_NEAR(rest.train_loss, whole.train_loss, 0.1 * whole.train_loss);
+      EXPECT_NEAR(rest.train_loss, whole.train_loss, tolerance * whole.train_loss);
       EXPECT_NEAR(rest.scores.at("test").accuracy, whole.scores.at("test").accuracy, 0.05);
     }
   }

@@ -5,24 +5,14 @@
 
 namespace antichain::device {
 
-template <int kBytes>
-struct WordOf;
-template <>
-struct WordOf<1> {
-  using Type = unsigned char;
-};
-template <>
-struct WordOf<2> {
-  using Type = unsigned short;
-};
-template <>
-struct WordOf<4> {
-  using Type = unsigned;
-};
-template <>
-struct WordOf<8> {
-  using Type = unsigned long long;
-};
+template <class S>
+__device__ unsigned long long bits_of(S element) {
+  if constexpr (sizeof(S) == 8) {
+    return std::bit_cast<unsigned long long>(element);
+  } else {
+    return std::bit_cast<Word<S, 1>>(element);
+  }
+}
 
 // Of as many bits as the element has. NaN is behind everything else, and zeros are equal.
 template <class S>
@@ -32,7 +22,7 @@ __device__ unsigned long long sort_key(S element, bool descending) {
   if (value != value) {
     return kAll;
   }
-  unsigned long long key = std::bit_cast<typename WordOf<sizeof(S)>::Type>(element);
+  unsigned long long key = bits_of(element);
   if constexpr (std::is_floating_point_v<Compute<S>>) {
     key = value == 0 ? 0 : key;
     // Negative numbers are the smaller the larger their bits.
