@@ -3,13 +3,8 @@
 //
 // All kernels of this backend that are not a library's are such text: headers of Antichain that CPU
 // and GPU share (functors, random numbers, rules of optimisers), pieces of antichain/backends/cuda/
-<<<<<<< HEAD
 // device, and what is generated for an op. NVRTC needs no GPU: tests compile kernels on any machine
 // that has the toolkit.
-=======
-// device, and what is generated for an op. NVRTC needs no GPU: tests compile
-// most kernels on any machine that has the toolkit, the others on a GPU.
->>>>>>> cuda-speed
 #pragma once
 
 #include <cuda_runtime_api.h>
