@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "results"
-TIMEOUT_SECONDS = 240  # of one process
+TIMEOUT_SECONDS = 900  # of one process
 
 
 def output_of(*command):

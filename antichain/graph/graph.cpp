@@ -36,8 +36,11 @@ std::vector<VarType> infer_at(InferContext& context, const OpDef& def,
   }
 }
 
-std::size_t hash_application(const OpDef& def, std::span<const VarId> inputs, const Attrs& attrs) {
-  std::size_t seed = std::hash<const void*>()(&def) ^ (attrs.hash() * 31);
+// The region counts, too: every body of a fused op may have the same constant.
+std::size_t hash_application(RegionId region, const OpDef& def, std::span<const VarId> inputs,
+                             const Attrs& attrs) {
+  std::size_t seed =
+      std::hash<const void*>()(&def) ^ (attrs.hash() * 31) ^ (region.value * 0x9e3779b97f4a7c15U);
   for (VarId input : inputs) {
     seed = seed * 1000003 + input.value;
   }
@@ -101,7 +104,7 @@ Op Graph::add(const OpDef& def, std::vector<Var> inputs, Attrs attrs, std::vecto
           def.name);
   const bool shared =
       sharing == Sharing::of_equal_ops && def.effect == Effect::none && regions.empty();
-  const std::size_t hash = shared ? hash_application(def, input_ids, attrs) : 0;
+  const std::size_t hash = shared ? hash_application(current_region(), def, input_ids, attrs) : 0;
   if (shared) {
     if (const OpId known = find_equal(hash, def, input_ids, attrs); known.valid()) {
       return evaluated(op(known));
