@@ -105,7 +105,10 @@ TEST_F(CudaKernels, LongLinesAreSorted) {
 }
 
 TEST_F(CudaKernels, PermutationsAreThoseOfTheCpu) {
-  expect_like_cpu([](Graph& graph) { return Vars{random_permutation(graph, 50'021)}; }, {});
+  const auto build = [](Graph& graph) {
+    return Vars{random_permutation(graph, 50'021, {graph.input("key", i64, {2})})};
+  };
+  expect_like_cpu(build, {{"key", Tensor::of<std::int64_t>({2}, {7, 1})}});
 }
 
 TEST_F(CudaKernels, ManyUpdatesAreAddedInOrder) {
