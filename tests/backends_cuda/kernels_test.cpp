@@ -73,9 +73,8 @@ void expect_like_cpu(const Build& build, const Feeds& feeds, double tolerance = 
     const std::vector<double> a = want[i].to_vector<double>(), b = got[i].to_vector<double>();
     std::size_t wrong = 0;
     for (std::size_t n = 0; n < a.size(); ++n) {
-      const bool is_same = std::isnan(a[n])
-                               ? std::isnan(b[n])
-                               : std::abs(a[n] - b[n]) <= tolerance * (1 + std::abs(a[n]));
+      const bool is_same = a[n] == b[n] || (std::isnan(a[n]) && std::isnan(b[n])) ||
+                           std::abs(a[n] - b[n]) <= tolerance * (1 + std::abs(a[n]));
       wrong += is_same ? 0 : 1;
     }
     EXPECT_EQ(wrong, 0U) << "of output " << i;
