@@ -40,7 +40,7 @@ INSTANTIATE_TEST_SUITE_P(
     Recipes, SixteenBits,
     testing::Values(ShortRun{"spirals", {{"epochs", "100"}}, 0.95},
                     ShortRun{"peaks-odenet", {{"epochs", "60"}}, 0.9},
-                    ShortRun{"conv-chain", {}, 0.95},
+                    ShortRun{"conv-chain", {{"depth", "8"}}, 0.95},
                     ShortRun{
                         "bitstream-rnn",
                         {{"epochs", "2"}, {"samples", "4000"}, {"length", "20"}, {"lr", "0.003"}},
