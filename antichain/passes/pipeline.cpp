@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "antichain/base/edit_distance.h"
 #include "antichain/graph/verify.h"
@@ -83,8 +84,10 @@ void check(const Options& options) {
   require(options.level >= 0 && options.level <= kHighestLevel,
           "there is no optimisation level {}; there are 0 to {}", options.level, kHighestLevel);
   for (const std::string& name : options.disabled) {
-    const Pass& nearest = *std::ranges::min_element(
-        kPasses, {}, [&name](const Pass& pass) { return edit_distance(name, pass.name); });
+    const auto distance = [&name](const Pass& pass) {
+      return std::pair(!pass.name.starts_with(name), edit_distance(name, pass.name));
+    };
+    const Pass& nearest = *std::ranges::min_element(kPasses, {}, distance);
     require(nearest.name == name, "there is no pass '{}'; did you mean '{}'?", name, nearest.name);
   }
 }

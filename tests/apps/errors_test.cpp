@@ -68,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"unknown_engine", "train --engine bakcprop",
                 "there is no gradient engine 'bakcprop'; this session has: backprop, forward"},
         Mistake{"unknown_pass", "train --disable-pass fuse",
-                "there is no pass 'fuse'; did you mean 'simplify'?"},
+                "there is no pass 'fuse'; did you mean 'fuse-products'?"},
         Mistake{"unknown_level", "train --level 4",
                 "there is no optimisation level 4; there are 0 to 3"},
         Mistake{"unknown_device", "train --device gpu",

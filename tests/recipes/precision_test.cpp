@@ -44,7 +44,7 @@ INSTANTIATE_TEST_SUITE_P(
                     ShortRun{
                         "bitstream-rnn",
                         {{"epochs", "2"}, {"samples", "4000"}, {"length", "20"}, {"lr", "0.003"}},
-                        0.5}),
+                        0.3}),
     [](const auto& instance) {
       std::string name = instance.param.recipe;
       std::replace(name.begin(), name.end(), '-', '_');
