@@ -93,7 +93,21 @@ endmacro()
 # Target antichain::onednn. The cpu backend tells oneDNN through OpenMP to use one thread per call,
 # so both must be there, and oneDNN must be of the kind that listens.
 macro(antichain_find_ONEDNN)
-  find_package(dnnl CONFIG QUIET)
+  # Its package stops with an error where it was built with OpenCL and OpenCL's files are missing.
+  find_path(ANTICHAIN_DNNL_CONFIG dnnl-config.cmake HINTS "${dnnl_DIR}" ENV dnnl_DIR
+    PATH_SUFFIXES "lib/${CMAKE_LIBRARY_ARCHITECTURE}/cmake/dnnl" lib64/cmake/dnnl lib/cmake/dnnl)
+  mark_as_advanced(ANTICHAIN_DNNL_CONFIG)
+  set(needs_opencl "")
+  if(ANTICHAIN_DNNL_CONFIG)
+    file(STRINGS "${ANTICHAIN_DNNL_CONFIG}/dnnl-config.cmake" needs_opencl
+      REGEX "set\\(DNNL_GPU_RUNTIME \"OCL\"")
+  endif()
+  if(needs_opencl)
+    find_package(OpenCL QUIET)
+  endif()
+  if(NOT needs_opencl OR OpenCL_FOUND)
+    find_package(dnnl CONFIG QUIET)
+  endif()
   set(version "${dnnl_VERSION}")
   if(dnnl_FOUND AND TARGET OpenMP::OpenMP_CXX AND DNNL_CPU_RUNTIME STREQUAL "OMP")
     set(found TRUE)
