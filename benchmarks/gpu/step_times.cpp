@@ -1,8 +1,10 @@
 // How long training steps take on a GPU, and how exact their gradients are:
 //   bench_gpu_steps [--gradients] [--device=NAME] [--level=N] [case or part of its name]
+//   bench_gpu_steps --profile [case or part of its name]
 //   bench_gpu_steps --list
-// A line of JSON per case. Inputs lie on the GPU. Steps are timed in bursts, at whose end the last
-// loss is on the host: as in training, where nobody waits for every loss.
+// A line of JSON per case, or a table of where the time goes. Inputs lie on the GPU. Steps are
+// timed in bursts, at whose end the last loss is on the host: as in training, where nobody waits
+// for every loss.
 #include <algorithm>
 #include <chrono>
 #include <iostream>
@@ -11,6 +13,7 @@
 #include <vector>
 
 #include "benchmarks/gpu/gradient_error.h"
+#include "benchmarks/gpu/step_profile.h"
 #include "benchmarks/gpu/step_work.h"
 
 namespace {
@@ -22,7 +25,7 @@ struct Wish {
   std::string name;  // of a case, or a part of it
   std::string device = "cuda";
   std::optional<int> level;  // none: the case's own
-  bool list = false, gradients = false;
+  bool list = false, gradients = false, profile = false;
 };
 
 double milliseconds(const bench::TrainingStep& step, const Feeds& feeds, Results& results) {
@@ -89,6 +92,11 @@ void measure(const bench::GpuCase& gpu_case, const OptimiserOptions& options, co
   std::cout << '}' << std::endl;
 }
 
+void profile(const bench::GpuCase& gpu_case, const OptimiserOptions& options, const Wish& wish) {
+  std::cout << gpu_case.step.name << '\n'
+            << bench::profile_table(gpu_case.step.make(options, wish.device)) << std::endl;
+}
+
 void compare(const bench::GpuCase& gpu_case, const OptimiserOptions& options, const Wish& wish) {
   const bench::GradientError error = bench::gradient_error(gpu_case, options, wish.device);
   std::cout << "{\"name\": \"" << gpu_case.step.name << "\", \"error\": " << error.largest
@@ -112,6 +120,8 @@ Wish parse(int argc, char** argv) {
       wish.list = true;
     } else if (argument == "--gradients") {
       wish.gradients = true;
+    } else if (argument == "--profile") {
+      wish.profile = true;
     } else if (argument.starts_with(kDevice)) {
       wish.device = argument.substr(kDevice.size());
     } else if (argument.starts_with(kLevel)) {
@@ -143,7 +153,7 @@ std::vector<bench::GpuCase> chosen(const std::string& name) {
 bool try_case(const bench::GpuCase& gpu_case, const Wish& wish) {
   const OptimiserOptions options{.level = wish.level.value_or(gpu_case.level)};
   try {
-    (wish.gradients ? compare : measure)(gpu_case, options, wish);
+    (wish.profile ? profile : wish.gradients ? compare : measure)(gpu_case, options, wish);
     return true;
   } catch (const std::exception& error) {
     std::cerr << gpu_case.step.name << ": " << error.what() << std::endl;
