@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "antichain/base/function_ref.h"
 #include "antichain/runtime/kernel_table.h"
@@ -63,9 +64,14 @@ class Backend : public TensorMemory {
 
   /// Returns whether the device can be given work as a whole.
   virtual bool records() const { return false; }
-  /// Records the kernels that `run` starts, in this thread, without running them. Only where
-  /// records() says so.
-  virtual std::unique_ptr<Recording> record(FunctionRef<void()>) const { return nullptr; }
+  /// Records the kernels that run(step) starts for every step in [0, count), in order and in this
+  /// thread, without running them. When replayed, a step starts when those of needs(step), which is
+  /// asked right before it, have ended. Only where records() says so.
+  virtual std::unique_ptr<Recording> record(
+      std::size_t /*count*/, FunctionRef<void(std::size_t step)> /*run*/,
+      FunctionRef<std::vector<std::size_t>(std::size_t step)> /*needs*/) const {
+    return nullptr;
+  }
 
   /// Returns what it saves that an op computes with channels last, as a part of copying the values
   /// that have channels once: 1 where they would be copied otherwise, below 0 where it is slower.

@@ -147,6 +147,7 @@ void Executable::prepare(std::span<const Tensor* const> arguments, RunState& sta
   state.states = states_;
   state.print_line = print_line_.get();
   state.lanes = parallel_steps_ ? backend_->lanes() : 1;
+  state.parallel = parallel_steps_;
   bind_symbols(arguments, state.env);
   check_sizes(arguments, state.env);
 }

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "antichain/runtime/access_order.h"
 #include "antichain/runtime/backend.h"
 #include "antichain/runtime/memory_plan.h"
 #include "antichain/runtime/memory_report.h"
@@ -98,6 +99,8 @@ class Frame {
   void run_region(BoundStep& step, int region, std::span<const Tensor* const> arguments,
                   std::span<Tensor* const> results);
   void run_recorded();
+  std::unique_ptr<Recording> record_steps();
+  void order_accesses(const BoundStep& step, AccessOrder& order) const;
   std::vector<const void*> find_places() const;
   bool can_be_recorded() const;
   void give_results(std::span<Tensor* const> results, std::vector<SentResult>* sent);

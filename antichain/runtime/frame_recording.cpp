@@ -10,6 +10,29 @@ namespace {
 // Arguments that lie somewhere else in every run are not worth it.
 constexpr int kMostRecordings = 8;
 
+// Where a tensor's elements lie; strides may be negative.
+MemoryRange range_of(const Tensor& tensor) {
+  if (!tensor.defined() || tensor.numel() == 0) {
+    return {};
+  }
+  std::int64_t lowest = 0, highest = 0;  // from the first element
+  for (std::size_t axis = 0; axis < tensor.shape().size(); ++axis) {
+    const std::int64_t reach = (tensor.shape()[axis] - 1) * tensor.strides()[axis];
+    (reach < 0 ? lowest : highest) += reach;
+  }
+  const auto size = static_cast<std::int64_t>(size_of(tensor.dtype()));
+  const auto first = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(tensor.raw()));
+  return {static_cast<std::uintptr_t>(first + lowest * size),
+          static_cast<std::uintptr_t>(first + (highest + 1) * size)};
+}
+
+bool has_states(const Program& program) {
+  return std::ranges::any_of(program.steps(), [](const Program::Step& step) {
+    return !step.runner.op().states().empty() ||
+           std::ranges::any_of(step.runner.regions(), has_states);
+  });
+}
+
 void add_states(const Program& program, StateStore& states, const TensorMemory& device,
                 std::vector<const void*>& places) {
   for (const Program::Step& step : program.steps()) {
@@ -51,6 +74,62 @@ std::vector<const void*> Frame::find_places() const {
   return places;
 }
 
+// Notes down what a step reads and writes. It is asked before the step and behind it, because some
+// ops choose the memory of their outputs and states.
+void Frame::order_accesses(const BoundStep& step, AccessOrder& order) const {
+  if (step.kind == BoundStep::Kind::view) {
+    return;
+  }
+  const OpRunner& runner = step.step->runner;
+  if (std::ranges::any_of(runner.regions(), has_states)) {
+    order.write(all_memory());
+    return;
+  }
+  for (const Tensor* input : step.inputs) {
+    order.read(range_of(*input));
+  }
+  const Op op = runner.op();
+  const bool only_reads = op.def().effect == Effect::reads_state;
+  for (const std::string& name : op.states()) {
+    const MemoryRange state = range_of(state_.states->get(name, *state_.backend));
+    if (only_reads) {
+      order.read(state);
+    } else {
+      order.write(state);
+    }
+  }
+  for (const Tensor* output : step.outputs) {
+    // What was only read from a state, or handed on, lies in memory that nobody has written.
+    if (!op.def().forwards) {
+      order.write(range_of(*output));
+    }
+  }
+  if (step.workspace_at && memory_ != nullptr) {
+    const auto first =
+        reinterpret_cast<std::uintptr_t>(memory_->data()) + plan_.offsets[*step.workspace_at];
+    order.write({first, first + lifetimes_[*step.workspace_at].bytes});
+  }
+}
+
+// Steps that need nothing of each other may run at the same time: a step waits for what has touched
+// the memory that it touches, or for the step before it where that is not wanted.
+std::unique_ptr<Recording> Frame::record_steps() {
+  AccessOrder order;
+  const auto run = [&](std::size_t n) {
+    run_step(*steps_[n]);
+    order_accesses(*steps_[n], order);
+  };
+  const auto needs = [&](std::size_t n) {
+    order.begin_step();
+    if (!state_.parallel) {
+      return n > 0 ? std::vector{n - 1} : std::vector<std::size_t>();
+    }
+    order_accesses(*steps_[n], order);
+    return order.needs();
+  };
+  return state_.backend->record(steps_.size(), run, needs);
+}
+
 // The first run loads kernels and allocates what ops keep, the second is recorded and replayed, and
 // so are those after it while nothing has moved. A state that is not updated in its own memory
 // moves with every run: such steps are not recorded again.
@@ -66,7 +145,7 @@ void Frame::run_recorded() {
     run_steps();
     return;
   }
-  recording_ = state_.backend->record([this] { run_steps(); });
+  recording_ = record_steps();
   recording_->replay();
   recorded_at_ = find_places();
   if (places != recorded_at_ || ++recordings_ == kMostRecordings) {

@@ -128,6 +128,13 @@ Lifetime FrameBinder::widened(Lifetime lifetime) const {
   if (const Section* const section = section_of(lifetime.last)) {
     lifetime.last = section->last - 1;
   }
+  // A device that runs steps as soon as it can must not wait for memory: small values keep theirs
+  // for some more steps. Steps on large values keep the device busy by themselves.
+  constexpr std::size_t kSmall = std::size_t{4} << 20, kMoreSteps = 12;
+  if (state_.parallel && state_.backend->records() && lifetime.bytes <= kSmall) {
+    lifetime.last =
+        std::max(lifetime.last, std::min(lifetime.last + kMoreSteps, frame_.steps_.size() - 1));
+  }
   return lifetime;
 }
 

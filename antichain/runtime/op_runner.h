@@ -25,7 +25,8 @@ struct RunState {
   StateStore* states = nullptr;
   const PrintLine* print_line = nullptr;
   std::span<RunObserver* const> observers = {};
-  int lanes = 1;  // how many steps may run at the same time
+  int lanes = 1;          // how many steps may run at the same time
+  bool parallel = false;  // whether a device may run recorded steps at the same time
 };
 
 /// Writes a line to standard output at once: where `print` writes unless told otherwise.

@@ -1,4 +1,6 @@
 """The models of benchmarks/step_models.cpp in PyTorch, and the cases of training_steps.cpp and gpu/gpu_cases.cpp."""
+import copy
+
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -33,13 +35,45 @@ class Case:
 
     def step(self):
         (self.optimiser or self.model).zero_grad()
-        with torch.autocast(self.x.device.type, torch.bfloat16, enabled=self.bf16):
-            y = self.model(self.x)
-        loss = self.loss(y.float(), self.target)
+        loss = self.forward(self.model, self.x, self.target, torch.float32)
         loss.backward()
         if self.optimiser:
             self.optimiser.step()
         return loss
+
+    def forward(self, model, x, target, dtype):
+        with torch.autocast(x.device.type, torch.bfloat16, enabled=self.bf16 and dtype != torch.float64):
+            y = model(x)
+        return self.loss(y.to(dtype), target)
+
+    def gradient_error(self, batch):
+        """Returns the largest over all parameters of max |g - g64| / max |g64|, as benchmarks/gpu/gradient_error.cpp."""
+        def gradients(model, dtype):
+            def as_dtype(values):
+                return values.to(dtype) if values is not None and values.is_floating_point() else values
+            model.zero_grad()
+            target = self.target if self.target is None else as_dtype(self.target[:batch])
+            self.forward(model, as_dtype(self.x[:batch]), target, dtype).backward()
+            return [parameter.grad.double() for parameter in model.parameters()]
+
+        exact = gradients(copy.deepcopy(self.model).double(), torch.float64)
+        found = gradients(self.model, torch.float32)
+        scale = max(g.abs().max() for g in exact)
+        return max(((a - b).abs().max() / b.abs().max()).item()
+                   for a, b in zip(found, exact) if b.abs().max() > 1e-9 * scale)
+
+
+class SparseProduct(torch.autograd.Function):
+    """A product by a constant sparse matrix, whose transpose is at hand: PyTorch's own makes it anew in every step."""
+
+    @staticmethod
+    def forward(context, matrix, transposed, x):
+        context.transposed = transposed
+        return matrix @ x
+
+    @staticmethod
+    def backward(context, grad):
+        return None, None, context.transposed @ grad
 
 
 class Recurrent(nn.Module):
@@ -78,15 +112,16 @@ def resnet18():
 class Gcn(nn.Module):
     def __init__(self, adjacency, features, hidden, classes):
         super().__init__()
-        self.adjacency = adjacency
+        self.register_buffer("adjacency", adjacency.to_sparse_csr())
+        self.register_buffer("transposed", adjacency.t().coalesce().to_sparse_csr())
         self.first = nn.Linear(features, hidden, bias=False)
         self.second = nn.Linear(hidden, classes, bias=False)
         self.bias1, self.bias2 = nn.Parameter(torch.zeros(hidden)), nn.Parameter(torch.zeros(classes))
 
     def forward(self, x):
         # Features as a sparse matrix are slower: on a CPU their products do not run in parallel.
-        x = F.relu(torch.sparse.mm(self.adjacency, self.first(x)) + self.bias1)
-        return torch.sparse.mm(self.adjacency, self.second(x)) + self.bias2
+        x = F.relu(SparseProduct.apply(self.adjacency, self.transposed, self.first(x)) + self.bias1)
+        return SparseProduct.apply(self.adjacency, self.transposed, self.second(x)) + self.bias2
 
 
 class OdeNet(nn.Module):
@@ -146,7 +181,7 @@ def gcn(nodes, edges, features, words, hidden, classes):
     own = torch.arange(nodes)
     where = torch.stack([torch.cat([a, b, own]), torch.cat([b, a, own])])
     values = torch.rand(where.shape[1]) / 5
-    adjacency = torch.sparse_coo_tensor(where, values, (nodes, nodes)).coalesce().to_sparse_csr()
+    adjacency = torch.sparse_coo_tensor(where, values, (nodes, nodes)).coalesce()
     x = (torch.rand(nodes, features) < words / nodes / features).float()
     return Case(Gcn(adjacency, features, hidden, classes), x, torch.arange(nodes) % classes, adam)
 

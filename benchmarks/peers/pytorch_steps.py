@@ -3,6 +3,7 @@
     pytorch_steps.py --list                  the names of the cases that are timed on the CPU
     pytorch_steps.py [--compile] <case>      milliseconds of a step, eager or by torch.compile
     pytorch_steps.py --device cuda <case>    milliseconds of a step on a GPU: eager, and replayed as a CUDA graph
+    pytorch_steps.py --device cuda --gradients BATCH <case>   error of the gradients of so many examples against f64
 
 The time is the median over the steps of this process. The step is what a user writes: zero_grad, forward,
 backward, step, and the loss read at the end; on a GPU, for which that would wait, only at the end of ten steps.
@@ -63,11 +64,13 @@ def as_cuda_graph(step):
     return replay
 
 
-def on_gpu(make, device):
+def on_gpu(make, device, gradient_batch):
     torch.backends.cudnn.benchmark = True  # lets it choose its fastest convolutions
     with torch.device(device):
         case = make()
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = case.tf32
+    if gradient_batch:
+        return {"error": case.gradient_error(gradient_batch)}
 
     def median(step):
         times_of(step, WARM_UP_SECONDS, GPU_BURST)
@@ -86,6 +89,7 @@ def main():
     parser.add_argument("--list", action="store_true", help="print the names of the cases")
     parser.add_argument("--compile", action="store_true", help="compile the model, on the CPU")
     parser.add_argument("--device", default="cpu", help="where to run, default cpu")
+    parser.add_argument("--gradients", type=int, metavar="BATCH", help="compare gradients with f64, on a GPU")
     parser.add_argument("case", nargs="?", choices=CPU_CASES | GPU_CASES)
     arguments = parser.parse_args()
     if arguments.list:
@@ -98,7 +102,7 @@ def main():
     torch.manual_seed(1)
     warnings.filterwarnings("ignore", category=UserWarning)  # about sparse tensors being new
     on_a_gpu = arguments.device != "cpu"
-    json.dump(on_gpu(make, arguments.device) if on_a_gpu else on_cpu(make(), arguments.compile), sys.stdout)
+    json.dump(on_gpu(make, arguments.device, arguments.gradients) if on_a_gpu else on_cpu(make(), arguments.compile), sys.stdout)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ const Blas& blas() {
   return functions;
 }
 
-constexpr std::size_t kWorkspaceBytes = 32 << 20;  // what the library's vendor advises for Hopper
+constexpr std::size_t kMostWorkspace = 32 << 20;  // what the library's vendor advises for Hopper
 
 void check_blas(cublasStatus_t status, const char* doing) {
   if (status != CUBLAS_STATUS_SUCCESS) {
@@ -79,10 +79,7 @@ cublasLtMatrixLayout_t make_layout(cudaDataType_t type, std::int64_t rows, std::
 
 }  // namespace
 
-BlasLibrary::BlasLibrary(Context context, bool tf32)
-    : context_(std::move(context)),
-      tf32_(tf32),
-      workspace_(DeviceContext::allocate(context_, kWorkspaceBytes)) {
+BlasLibrary::BlasLibrary(Context context, bool tf32) : context_(std::move(context)), tf32_(tf32) {
   context_->use();
   check_blas(blas().cublasLtCreate(&handle_), "starting cuBLASLt");
 }
@@ -91,7 +88,7 @@ BlasLibrary::~BlasLibrary() { static_cast<void>(blas().cublasLtDestroy(handle_))
 
 BlasProduct::BlasProduct(std::shared_ptr<const BlasLibrary> library, const BlasSizes& s)
     : library_(std::move(library)), is_double_(s.dtype == DType::f64) {
-  library_->context().use();
+  library_->context()->use();
   const cudaDataType_t type = type_of(s.dtype);
   check_blas(blas().cublasLtMatmulDescCreate(&product_, compute_type_of(s.dtype, library_->tf32()),
                                              is_double_ ? CUDA_R_64F : CUDA_R_32F),
@@ -106,7 +103,8 @@ BlasProduct::BlasProduct(std::shared_ptr<const BlasLibrary> library, const BlasS
                   : CUBLASLT_EPILOGUE_RELU_BIAS);
   }
   if (s.bias) {  // any address: what is found must be able to read one
-    set(product_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, library_->workspace());
+    alignas(256) static const std::byte kSomewhere[256] = {};
+    set(product_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(kSomewhere));
   }
   const auto layout = [&](std::int64_t rows, std::int64_t columns, bool transposed,
                           std::int64_t step) {
@@ -118,11 +116,11 @@ BlasProduct::BlasProduct(std::shared_ptr<const BlasLibrary> library, const BlasS
   out_ = layout(s.rows, s.columns, false, s.rows * s.columns);
   cublasLtMatmulPreference_t preference = nullptr;
   check_blas(blas().cublasLtMatmulPreferenceCreate(&preference), "planning a product");
-  const std::size_t bytes = library_->workspace_bytes();
   cublasLtMatmulHeuristicResult_t found = {};
   int count = 0;
   cublasStatus_t status = blas().cublasLtMatmulPreferenceSetAttribute(
-      preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof(bytes));
+      preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &kMostWorkspace,
+      sizeof(kMostWorkspace));
   if (status == CUBLAS_STATUS_SUCCESS) {
     status = blas().cublasLtMatmulAlgoGetHeuristic(library_->handle(), product_, b_, a_, out_, out_,
                                                    preference, 1, &found, &count);
@@ -133,6 +131,7 @@ BlasProduct::BlasProduct(std::shared_ptr<const BlasLibrary> library, const BlasS
     is_possible_ = count == 1;
   }
   algorithm_ = found.algo;
+  workspace_ = DeviceContext::allocate(library_->context(), found.workspaceSize);
 }
 
 BlasProduct::~BlasProduct() {
@@ -147,13 +146,13 @@ void BlasProduct::run(const void* a, const void* b, void* out, const void* bias)
   constexpr float kOneFloat = 1, kZeroFloat = 0;
   const void* const alpha = is_double_ ? static_cast<const void*>(&kOne) : &kOneFloat;
   const void* const beta = is_double_ ? static_cast<const void*>(&kZero) : &kZeroFloat;
-  library_->context().use();
+  library_->context()->use();
   if (bias != nullptr) {
     set(product_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
   }
   check_blas(blas().cublasLtMatmul(library_->handle(), product_, alpha, b, b_, a, a_, beta, out,
-                                   out_, out, out_, &algorithm_, library_->workspace(),
-                                   library_->workspace_bytes(), library_->context().stream()),
+                                   out_, out, out_, &algorithm_, workspace_->data(),
+                                   workspace_->bytes(), library_->context()->stream()),
              "multiplying matrices");
 }
 

@@ -10,7 +10,7 @@
 
 namespace antichain::cuda {
 
-/// The library on one GPU, with memory for it to work in.
+/// The library on one GPU.
 class BlasLibrary {
  public:
   /// With `tf32`, products of f32 matrices may round their factors to 11 bits.
@@ -20,16 +20,13 @@ class BlasLibrary {
   BlasLibrary& operator=(const BlasLibrary&) = delete;
 
   cublasLtHandle_t handle() const { return handle_; }
-  const DeviceContext& context() const { return *context_; }
+  const Context& context() const { return context_; }
   bool tf32() const { return tf32_; }
-  void* workspace() const { return workspace_->data(); }
-  std::size_t workspace_bytes() const { return workspace_->bytes(); }
 
  private:
   Context context_;
   bool tf32_;
   cublasLtHandle_t handle_ = nullptr;
-  std::shared_ptr<Buffer> workspace_;
 };
 
 /// `count` products out[rows, columns] = a[rows, inner] b[inner, columns] of packed matrices, which
@@ -60,6 +57,7 @@ class BlasProduct {
   cublasLtMatmulDesc_t product_ = nullptr;
   cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, out_ = nullptr;
   cublasLtMatmulAlgo_t algorithm_ = {};
+  std::shared_ptr<Buffer> workspace_;  // its own: products may run at the same time
   bool is_double_, is_possible_ = false;
 };
 

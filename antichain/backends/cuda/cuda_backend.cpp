@@ -97,8 +97,10 @@ class CudaBackend final : public Backend {
   }
   bool wants_few_kernels() const override { return true; }
   bool records() const override { return true; }
-  std::unique_ptr<Recording> record(FunctionRef<void()> run) const override {
-    return cuda::record_graph(context_, run);
+  std::unique_ptr<Recording> record(
+      std::size_t count, FunctionRef<void(std::size_t step)> run,
+      FunctionRef<std::vector<std::size_t>(std::size_t step)> needs) const override {
+    return cuda::record_graph(context_, count, run, needs);
   }
   void copy(const Tensor& to, const Tensor& from) const override {
     if (to.device() == Device{} && from.device() == Device{}) {

@@ -1,5 +1,7 @@
 #include "antichain/backends/cuda/graph_recording.h"
 
+#include <algorithm>
+
 #include "antichain/backends/cuda/cuda_error.h"
 
 namespace antichain::cuda {
@@ -24,15 +26,52 @@ class GraphRecording final : public Recording {
   cudaGraphExec_t graph_;
 };
 
+// A step that enqueues nothing ends when what it needs has ended.
+using Ends = std::vector<cudaGraphNode_t>;
+
+// What is enqueued next waits for these.
+void set_dependencies(cudaStream_t stream, Ends& nodes) {
+  check(cudaStreamUpdateCaptureDependencies(stream, nodes.data(), nullptr, nodes.size(),
+                                            cudaStreamSetCaptureDependencies),
+        "recording kernels");
+}
+
+Ends dependencies(cudaStream_t stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  const cudaGraphNode_t* nodes = nullptr;
+  std::size_t count = 0;
+  check(cudaStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &nodes, nullptr, &count),
+        "recording kernels");
+  return {nodes, nodes + count};
+}
+
+void record_steps(cudaStream_t stream, std::size_t count, FunctionRef<void(std::size_t)> run,
+                  FunctionRef<std::vector<std::size_t>(std::size_t)> needs) {
+  std::vector<Ends> ends(count);
+  for (std::size_t step = 0; step < count; ++step) {
+    Ends before;
+    for (const std::size_t needed : needs(step)) {
+      before.insert(before.end(), ends[needed].begin(), ends[needed].end());
+    }
+    std::ranges::sort(before);
+    before.erase(std::unique(before.begin(), before.end()), before.end());
+    set_dependencies(stream, before);
+    run(step);
+    ends[step] = dependencies(stream);
+  }
+}
+
 }  // namespace
 
-std::unique_ptr<Recording> record_graph(const Context& context, FunctionRef<void()> run) {
+std::unique_ptr<Recording> record_graph(
+    const Context& context, std::size_t count, FunctionRef<void(std::size_t step)> run,
+    FunctionRef<std::vector<std::size_t>(std::size_t step)> needs) {
   context->use();
   check(cudaStreamBeginCapture(context->stream(), cudaStreamCaptureModeThreadLocal),
         "recording kernels");
   cudaGraph_t graph = nullptr;
   try {
-    run();
+    record_steps(context->stream(), count, run, needs);
   } catch (...) {
     static_cast<void>(cudaStreamEndCapture(context->stream(), &graph));
     static_cast<void>(cudaGraphDestroy(graph));

@@ -9,7 +9,9 @@
 
 namespace antichain::cuda {
 
-/// Records what `run` enqueues on the stream of the context.
-std::unique_ptr<Recording> record_graph(const Context& context, FunctionRef<void()> run);
+/// Records what run(step) enqueues on the stream of the context, as Backend::record says.
+std::unique_ptr<Recording> record_graph(
+    const Context& context, std::size_t count, FunctionRef<void(std::size_t step)> run,
+    FunctionRef<std::vector<std::size_t>(std::size_t step)> needs);
 
 }  // namespace antichain::cuda

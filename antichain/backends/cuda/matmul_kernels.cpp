@@ -82,7 +82,7 @@ KernelFunction plan(const KernelContext& context, const std::shared_ptr<BlasLibr
   }
   if (sizes.inner == 0) {
     return [library](KernelContext& run) {
-      check(cudaMemsetAsync(run.out().raw(), 0, run.out().bytes(), library->context().stream()),
+      check(cudaMemsetAsync(run.out().raw(), 0, run.out().bytes(), library->context()->stream()),
             "multiplying matrices");
     };
   }
