@@ -166,6 +166,7 @@ void Executable::run_into(Results& results, const Feeds& feeds,
 void Executable::start_into(Results& results, const Feeds& feeds,
                             const std::vector<RunObserver*>& observers) const {
   results.sent_.clear();
+  const auto held = backend_->hold();
   const FramePool::Lease frames = frames_->borrow();
   std::vector<const Tensor*>& arguments = frames->arguments;
   take_feeds(feeds, arguments);
@@ -204,6 +205,7 @@ void Executable::start_into(Results& results, const Feeds& feeds,
 }
 
 MemoryReport Executable::memory_report(const Feeds& feeds) const {
+  const auto held = backend_->hold();
   const FramePool::Lease frames = frames_->borrow();
   take_feeds(feeds, frames->arguments);
   return frames

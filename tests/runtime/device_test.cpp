@@ -2,9 +2,13 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <thread>
+
+#include "antichain/ops/catalogue.h"
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/matmul.h"
 #include "antichain/ops/reduce.h"
+#include "antichain/session/eager.h"
 #include "antichain/session/session.h"
 #include "tests/conformance/remote_backend.h"
 #include "tests/tensor/expect_error.h"
@@ -72,6 +76,47 @@ class SmallBackend final : public Backend {
  private:
   std::size_t most_;
 };
+
+// The host, which threads share by turns: it looks whether kernels run in one.
+class HeldBackend final : public Backend {
+ public:
+  explicit HeldBackend(int& seen) {
+    const auto look = [this, &seen] {  // in another thread: this one may hold it several times
+      if (mutex_.try_lock()) {
+        mutex_.unlock();
+      } else {
+        ++seen;
+      }
+    };
+    kernels_.add(find_op("negate"), {.name = "looking",
+                                     .supports = [](Op) { return Support{}; },
+                                     .run = [look](KernelContext&) { std::thread(look).join(); }});
+  }
+  std::string_view name() const override { return "held"; }
+  Device device() const override { return {}; }
+  std::unique_lock<std::recursive_mutex> hold() const override { return std::unique_lock(mutex_); }
+  Tensor allocate(DType dtype, const Shape& shape) const override {
+    return Tensor::empty(dtype, shape);
+  }
+  Tensor to_device(const Tensor& tensor) const override { return tensor; }
+  Tensor to_host(const Tensor& tensor) const override { return tensor; }
+  void copy(const Tensor& to, const Tensor& from) const override { to.copy_from(from); }
+
+ private:
+  mutable std::recursive_mutex mutex_;
+};
+
+TEST(Threads, HoldADeviceWhileTheyRunOnIt) {
+  int seen = 0;
+  Session session(std::make_unique<HeldBackend>(seen));
+  Graph graph = session.graph();
+  const Executable run = session.compile({negate(graph.input("x", f32, {2}))});
+  run({{"x", Tensor::zeros(f32, {2})}});
+  EXPECT_EQ(seen, 1);
+  Eager eager(session);
+  negate(eager(Tensor::full(f32, {2}, 3))).value();
+  EXPECT_EQ(seen, 2);
+}
 
 TEST(ShortMemory, IsToldWithThePlanAndWhatHelps) {
   Session session(std::make_unique<SmallBackend>(100'000));

@@ -61,6 +61,7 @@ class CudaBackend final : public Backend {
 
   std::string_view name() const override { return "cuda"; }
   Device device() const override { return context_->device(); }
+  std::unique_lock<std::recursive_mutex> hold() const override { return context_->hold(); }
   Tensor allocate(DType dtype, const Shape& shape) const override {
     const std::size_t bytes = static_cast<std::size_t>(numel(shape)) * size_of(dtype);
     return Tensor(dtype, shape, contiguous_strides(shape), 0,

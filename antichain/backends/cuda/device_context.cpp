@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "antichain/backends/cuda/cuda_error.h"
 #include "antichain/base/byte_size.h"
@@ -16,6 +17,7 @@ DeviceContext::DeviceContext(int index) : index_(index) {
   require_device(index);
   use();
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
+  check(cudaStreamCreateWithFlags(&aside_, cudaStreamNonBlocking), "making a stream");
   check(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, index),
         "asking for its size");
   int major = 0, minor = 0;
@@ -39,6 +41,7 @@ DeviceContext::~DeviceContext() {
   static_cast<void>(cudaStreamSynchronize(stream_));
   code_.reset();
   pinned_.reset();
+  static_cast<void>(cudaStreamDestroy(aside_));
   static_cast<void>(cudaStreamDestroy(stream_));
 }
 
@@ -46,10 +49,12 @@ void DeviceContext::use() const { check(cudaSetDevice(index_), "choosing it"); }
 
 std::shared_ptr<Buffer> DeviceContext::allocate(const std::shared_ptr<const DeviceContext>& context,
                                                 std::size_t bytes) {
+  const auto held = context->hold();
   context->use();
   void* data = nullptr;
   if (bytes > 0) {
-    const cudaError_t status = cudaMallocAsync(&data, bytes, context->stream_);
+    const cudaStream_t stream = context->recording_ ? context->aside_ : context->stream_;
+    const cudaError_t status = cudaMallocAsync(&data, bytes, stream);
     if (status == cudaErrorMemoryAllocation) {
       cudaGetLastError();
       std::size_t free = 0, total = 0;
@@ -60,19 +65,46 @@ std::shared_ptr<Buffer> DeviceContext::allocate(const std::shared_ptr<const Devi
                         bytes_text(static_cast<std::int64_t>(total)));
     }
     check(status, "allocating memory");
-  }
-  const auto release = [context, data] {
-    if (data != nullptr) {
-      static_cast<void>(cudaFreeAsync(data, context->stream_));  // must not throw
+    if (context->recording_) {  // the other stream will not wait for this one
+      check(cudaStreamSynchronize(context->aside_), "allocating memory");
     }
-  };
-  return std::make_shared<Buffer>(data, bytes, context->device(), release);
+  }
+  return std::make_shared<Buffer>(data, bytes, context->device(),
+                                  [context, data] { context->free(data); });
+}
+
+void DeviceContext::free(void* data) const noexcept {
+  if (data == nullptr) {
+    return;
+  }
+  const auto held = hold();
+  if (recording_) {
+    to_free_.push_back(data);
+  } else {
+    static_cast<void>(cudaFreeAsync(data, stream_));  // the GPU may be lost by now
+  }
+}
+
+void DeviceContext::start_recording() const {
+  use();
+  // Other threads may do what they like with other streams.
+  check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "recording kernels");
+  recording_ = true;
+}
+
+DeviceContext::Recorded DeviceContext::stop_recording() const {
+  Recorded recorded{.status = cudaSuccess, .graph = nullptr, .memory = std::move(to_free_)};
+  recorded.status = cudaStreamEndCapture(stream_, &recorded.graph);
+  recording_ = false;
+  to_free_.clear();
+  return recorded;
 }
 
 void DeviceContext::copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) const {
   if (bytes == 0) {
     return;
   }
+  const auto held = hold();
   use();
   if (kind == cudaMemcpyHostToDevice) {
     copy_from_host(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
@@ -97,6 +129,7 @@ void DeviceContext::copy_from_host(std::byte* to, const std::byte* from, std::si
 }
 
 void DeviceContext::finish() const {
+  const auto held = hold();
   use();
   check(cudaStreamSynchronize(stream_), "running kernels");
   report_->check();

@@ -11,6 +11,7 @@ namespace {
 class HostArrival final : public Arrival {
  public:
   HostArrival(Context context, const Tensor& from) : context_(std::move(context)) {
+    const auto held = context_->hold();
     context_->use();
     piece_ = context_->pinned().borrow();
     check(cudaMemcpyAsync(piece_->data(), from.raw(), from.bytes(), cudaMemcpyDeviceToHost,
