@@ -32,9 +32,6 @@ StateStore::State& StateStore::brought_to(std::string_view name, const TensorMem
   const std::atomic_ref<const TensorMemory*> lies_in(state.memory);
   const auto is_here = [&] { return lies_in.load()->device() == memory.device(); };
   if (!is_here()) {
-    // Whoever waits for a move may hold the devices already: hence first these, then the move.
-    const auto from = lies_in.load()->hold();
-    const auto to = memory.hold();
     static std::mutex moves;  // rare, so one for all
     const std::lock_guard<std::mutex> lock(moves);
     if (!is_here()) {

@@ -1,8 +1,6 @@
 // TensorMemory: where tensors of a device lie, and how values get there and back.
 #pragma once
 
-#include <mutex>
-
 #include "antichain/tensor/tensor.h"
 
 namespace antichain {
@@ -11,9 +9,6 @@ class TensorMemory {
  public:
   virtual ~TensorMemory() = default;
   virtual Device device() const = 0;
-  /// Keeps other threads from giving the device work while the lock lives; an empty lock where they
-  /// need not be kept. A thread may hold it several times.
-  [[nodiscard]] virtual std::unique_lock<std::recursive_mutex> hold() const { return {}; }
   /// Allocates without initialising; throws DeviceError naming the size when there is no room.
   virtual Tensor allocate(DType dtype, const Shape& shape) const = 0;
   /// Returns the values in this device's memory: the tensor itself when it is there already.

@@ -88,6 +88,7 @@ class CudaBackend final : public Backend {
   std::unique_ptr<Arrival> send_to_host(const Tensor& tensor) const override {
     return tensor.device() == device() ? cuda::send_to_host(context_, tensor) : nullptr;
   }
+  void end_run() const override { context_->end_run(); }
   // Tensor cores read values with channels last; cuDNN copies others there and back.
   double channels_last_gain(Op op) const override {
     const std::vector<const OpDef*> convolutions = convolution_family();

@@ -119,12 +119,11 @@ void DeviceContext::copy(void* to, const void* from, std::size_t bytes, cudaMemc
 void DeviceContext::copy_from_host(std::byte* to, const std::byte* from, std::size_t bytes) const {
   for (std::size_t done = 0; done < bytes; done += PinnedPiece::kBytes) {
     const std::size_t part = std::min(bytes - done, PinnedPiece::kBytes);
-    std::unique_ptr<PinnedPiece> piece = pinned_->borrow();
+    const PinnedLease piece = pinned_->borrow();
     std::memcpy(piece->data(), from + done, part);
     check(cudaMemcpyAsync(to + done, piece->data(), part, cudaMemcpyHostToDevice, stream_),
           "copying memory");
     piece->use_until_now(stream_);
-    pinned_->give_back(std::move(piece));
   }
 }
 
@@ -133,6 +132,12 @@ void DeviceContext::finish() const {
   use();
   check(cudaStreamSynchronize(stream_), "running kernels");
   report_->check();
+}
+
+void DeviceContext::end_run() const {
+  const auto held = hold();
+  use();
+  report_->end_run(stream_);
 }
 
 Context shared_context(int index) {

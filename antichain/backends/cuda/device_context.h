@@ -46,6 +46,8 @@ class DeviceContext {
   void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) const;
   /// Waits for all that was enqueued. Throws DataError when a kernel has met a wrong index.
   void finish() const;
+  /// Says that what is enqueued from now on belongs to another run: see index_report.h.
+  void end_run() const;
   /// Records what is enqueued from now on instead of running it. Memory is allocated beside the
   /// stream meanwhile, so that a replay does not do so again. The GPU must be held.
   void start_recording() const;
