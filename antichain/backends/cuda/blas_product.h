@@ -5,10 +5,21 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <type_traits>
 
 #include "antichain/backends/cuda/device_context.h"
 
 namespace antichain::cuda {
+
+/// Destroys what the library describes products with.
+struct BlasDestroy {
+  void operator()(cublasLtMatmulDescOpaque_t* product) const;
+  void operator()(cublasLtMatrixLayoutOpaque_t* layout) const;
+  void operator()(cublasLtMatmulPreferenceOpaque_t* preference) const;
+};
+template <class Handle>
+using BlasHandle = std::unique_ptr<std::remove_pointer_t<Handle>, BlasDestroy>;
 
 /// The library on one GPU, with memory for it to work in.
 class BlasLibrary {
@@ -46,21 +57,27 @@ struct BlasSizes {
 class BlasProduct {
  public:
   BlasProduct(std::shared_ptr<const BlasLibrary> library, const BlasSizes& sizes);
-  ~BlasProduct();
-  BlasProduct(const BlasProduct&) = delete;
-  BlasProduct& operator=(const BlasProduct&) = delete;
 
   /// Returns whether the library can compute it.
   bool is_possible() const { return is_possible_; }
-  /// Enqueues it.
-  void run(const void* a, const void* b, void* out, const void* bias = nullptr) const;
+  /// Enqueues it, whatever the addresses are multiples of. The GPU is held.
+  void run(const void* a, const void* b, void* out, const void* bias = nullptr);
 
  private:
+  using Algorithm = std::optional<cublasLtMatmulAlgo_t>;
+  Algorithm find_algorithm(std::uint32_t alignment);
+  const Algorithm& unaligned();
+
   std::shared_ptr<const BlasLibrary> library_;
-  cublasLtMatmulDesc_t product_ = nullptr;
-  cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, out_ = nullptr;
-  cublasLtMatmulAlgo_t algorithm_ = {};
-  bool is_double_, is_possible_ = false;
+  std::uint32_t element_bytes_;
+  bool is_double_, has_bias_;
+  BlasHandle<cublasLtMatmulDesc_t> product_;
+  BlasHandle<cublasLtMatrixLayout_t> a_, b_, out_;
+  // What is promised of addresses decides how the library reads: views need not begin where memory
+  // does. The second is found when it is needed.
+  Algorithm aligned_;
+  std::optional<Algorithm> unaligned_;
+  bool is_possible_;
 };
 
 }  // namespace antichain::cuda

@@ -30,8 +30,10 @@ class DeviceContext {
   DeviceContext& operator=(const DeviceContext&) = delete;
 
   Device device() const { return {DeviceKind::cuda, index_}; }
-  cudaStream_t stream() const { return stream_; }
+  cudaStream_t stream() const { return stream_.get(); }
   int num_multiprocessors() const { return multiprocessors_; }
+  /// Returns how much memory the threads of a block can share.
+  std::size_t most_shared_bytes() const { return static_cast<std::size_t>(most_shared_); }
   /// Keeps other threads from enqueueing while the lock lives. May be held several times.
   [[nodiscard]] std::unique_lock<std::recursive_mutex> hold() const {
     return std::unique_lock(mutex_);
@@ -68,12 +70,18 @@ class DeviceContext {
   CodeLoader& code() const { return *code_; }
 
  private:
+  struct DestroyStream {
+    void operator()(CUstream_st* stream) const { static_cast<void>(cudaStreamDestroy(stream)); }
+  };
+  using Stream = std::unique_ptr<CUstream_st, DestroyStream>;
+  static Stream make_stream();
+
   void copy_from_host(std::byte* to, const std::byte* from, std::size_t bytes) const;
 
   int index_;
-  int multiprocessors_ = 0;
-  cudaStream_t stream_ = nullptr;
-  cudaStream_t aside_ = nullptr;  // for allocations while the other is recorded
+  int multiprocessors_ = 0, most_shared_ = 0;
+  Stream stream_;
+  Stream aside_;  // for allocations while the other is recorded
   mutable std::recursive_mutex mutex_;
   mutable bool recording_ = false;
   mutable std::vector<void*> to_free_;  // given back while recording
