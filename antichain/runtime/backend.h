@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,7 +34,8 @@ class Recording {
 class Arrival {
  public:
   virtual ~Arrival() = default;
-  /// Waits for them and puts them into a packed tensor of the host. May be called again.
+  /// Waits for them and puts them into a packed tensor of the host. Throws when the run that they
+  /// are of has failed. May be called again.
   virtual void take(const Tensor& to) = 0;
 };
 
@@ -47,6 +49,10 @@ class Backend : public TensorMemory {
  public:
   virtual std::string_view name() const = 0;
 
+  /// Keeps other threads from giving the device work while the lock lives; an empty lock where they
+  /// need not be kept. A thread may hold it several times.
+  [[nodiscard]] virtual std::unique_lock<std::recursive_mutex> hold() const { return {}; }
+
   /// Returns how many steps of a program may run at the same time.
   virtual int lanes() const { return 1; }
   /// Estimates how long an op takes at these sizes. Asked only where there are several lanes.
@@ -59,8 +65,13 @@ class Backend : public TensorMemory {
   }
 
   /// Starts copying a packed tensor of this device to the host, behind the work that the device was
-  /// given so far, and does not wait; returns null where it would have to.
+  /// given so far, and does not wait; returns null where it would have to. An empty tensor may be
+  /// sent, too: whoever waits for it is told whether the run has failed.
   virtual std::unique_ptr<Arrival> send_to_host(const Tensor&) const { return nullptr; }
+
+  /// Says that a run was given to the device and its results sent: what goes wrong in work that
+  /// follows is not the run's.
+  virtual void end_run() const {}
 
   /// Returns whether the device can be given work as a whole.
   virtual bool records() const { return false; }

@@ -153,8 +153,11 @@ void Executable::prepare(std::span<const Tensor* const> arguments, RunState& sta
 }
 
 void Results::wait() const {
-  for (const SentResult& sent : std::exchange(sent_, {})) {
-    sent.arrival->take(tensors_[sent.number]);
+  const Tensor none;
+  while (!sent_.empty()) {  // nobody may see the memory of one that did not arrive
+    const SentResult& sent = sent_.front();
+    sent.arrival->take(sent.number < tensors_.size() ? tensors_[sent.number] : none);
+    sent_.erase(sent_.begin());
   }
 }
 
@@ -167,6 +170,7 @@ void Executable::run_into(Results& results, const Feeds& feeds,
 void Executable::start_into(Results& results, const Feeds& feeds,
                             const std::vector<RunObserver*>& observers) const {
   results.sent_.clear();
+  const auto held = backend_->hold();
   const FramePool::Lease frames = frames_->borrow();
   std::vector<const Tensor*>& arguments = frames->arguments;
   take_feeds(feeds, arguments);
@@ -194,6 +198,12 @@ void Executable::start_into(Results& results, const Feeds& feeds,
   } catch (const std::bad_alloc&) {  // of a library, or of memory that a kernel works in
     fail<DeviceError>("out of memory on {} while running", to_string(backend_->device()));
   }
+  if (results_.empty()) {  // somebody may want to know whether it went well
+    if (std::shared_ptr<Arrival> end = backend_->send_to_host(backend_->allocate(u8, {0}))) {
+      results.sent_.push_back({0, std::move(end)});
+    }
+  }
+  backend_->end_run();
   for (Tensor& result : results.tensors_) {
     if (result.device() != Device{}) {
       result = backend_->to_host(result);
@@ -205,6 +215,7 @@ void Executable::start_into(Results& results, const Feeds& feeds,
 }
 
 MemoryReport Executable::memory_report(const Feeds& feeds) const {
+  const auto held = backend_->hold();
   const FramePool::Lease frames = frames_->borrow();
   take_feeds(feeds, frames->arguments);
   return frames

@@ -44,7 +44,8 @@ class Results {
 
   /// Returns whether the run was only started, and nobody has waited for it yet.
   bool is_pending() const { return !sent_.empty(); }
-  /// Waits for the values; whoever looks at one does so, too. Throws what the run could not throw.
+  /// Waits for the values; whoever looks at one does so, too. Throws what the run could not throw,
+  /// and again whenever somebody looks: such results stay pending.
   void wait() const;
 
  private:

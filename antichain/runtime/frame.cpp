@@ -16,6 +16,7 @@ bool lies_on(const Tensor& tensor, const Backend& backend) {
 
 Frame::Frame(const Program& program, RunState& state, Role role)
     : program_(program), state_(state), role_(role) {
+  const auto held = state.backend->hold();
   FrameBinder(*this).bind();
   is_recordable_ = role == Role::whole && state.backend->records() && can_be_recorded();
 }

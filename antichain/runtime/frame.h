@@ -101,7 +101,11 @@ class Frame {
   void run_recorded();
   std::unique_ptr<Recording> record_steps();
   void order_accesses(const BoundStep& step, AccessOrder& order) const;
-  std::vector<const void*> find_places() const;
+  struct Places {
+    std::vector<const void*> at = {};  // values that are not the frame's
+    bool states_stay = true;           // where they are when the run updates them
+  };
+  Places find_places() const;
   bool can_be_recorded() const;
   void give_results(std::span<Tensor* const> results, std::vector<SentResult>* sent);
   void let_go();
@@ -121,10 +125,10 @@ class Frame {
   std::shared_ptr<Buffer> memory_;
   std::vector<Tensor> own_arguments_;  // memory for arguments that lie elsewhere
 
-  // A device is given all steps as one piece of work, from the third run on: see run_recorded().
-  bool is_recordable_ = false, has_run_ = false;
+  // A device is given all steps as one piece of work, from the second run on: see run_recorded().
+  bool is_recordable_ = false, may_be_next_ = false;
   std::unique_ptr<Recording> recording_;
-  std::vector<const void*> recorded_at_;  // places of the values that are not the frame's
+  std::vector<const void*> recorded_at_;
   int recordings_ = 0;
 };
 

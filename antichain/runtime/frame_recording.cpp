@@ -33,14 +33,15 @@ bool has_states(const Program& program) {
   });
 }
 
-void add_states(const Program& program, StateStore& states, const TensorMemory& device,
-                std::vector<const void*>& places) {
+void for_each_state(const Program& program,
+                    FunctionRef<void(const std::string& name, bool is_written)> visit) {
   for (const Program::Step& step : program.steps()) {
-    for (const std::string& name : step.runner.op().states()) {
-      places.push_back(states.get(name, device).raw());
+    const Op op = step.runner.op();
+    for (const std::string& name : op.states()) {
+      visit(name, op.def().effect == Effect::writes_state);
     }
     for (const Program& region : step.runner.regions()) {
-      add_states(region, states, device, places);
+      for_each_state(region, visit);
     }
   }
 }
@@ -64,13 +65,18 @@ bool Frame::can_be_recorded() const {
   return std::ranges::all_of(steps_, is_kernel) && std::ranges::all_of(program_.results(), is_own);
 }
 
-// Where everything lies that the steps read and write and that may lie elsewhere in another run.
-std::vector<const void*> Frame::find_places() const {
-  std::vector<const void*> places = {memory_ ? memory_->data() : nullptr};
+// Where everything lies that the steps read and write and that may lie elsewhere in another run. A
+// state is updated where it is unless somebody holds its value, who then keeps it.
+Frame::Places Frame::find_places() const {
+  Places places{.at = {memory_ ? memory_->data() : nullptr}};
   for (const Slot slot : program_.params()) {
-    places.push_back(values_[slot].defined() ? values_[slot].raw() : nullptr);
+    places.at.push_back(values_[slot].defined() ? values_[slot].raw() : nullptr);
   }
-  add_states(program_, *state_.states, *state_.backend, places);
+  for_each_state(program_, [&](const std::string& name, bool is_written) {
+    const Tensor& value = state_.states->get(name, *state_.backend);
+    places.at.push_back(value.raw());
+    places.states_stay = places.states_stay && (!is_written || sole_owner(value.buffer()));
+  });
   return places;
 }
 
@@ -130,25 +136,27 @@ std::unique_ptr<Recording> Frame::record_steps() {
   return state_.backend->record(steps_.size(), run, needs);
 }
 
-// The first run loads kernels and allocates what ops keep, the second is recorded and replayed, and
-// so are those after it while nothing has moved. A state that is not updated in its own memory
-// moves with every run: such steps are not recorded again.
+// A run that ends well has loaded kernels and allocated what ops keep. If nothing has moved either,
+// the next one is recorded and replayed, and so are those after it until something lies elsewhere.
+// While a state has to move, steps run one by one: so what is recorded leaves no state half-changed
+// when it fails, and replays change none that somebody holds.
 void Frame::run_recorded() {
-  std::vector<const void*> places = find_places();
-  if (recording_ && places == recorded_at_) {
+  Places places = find_places();
+  if (recording_ && places.states_stay && places.at == recorded_at_) {
     recording_->replay();
     return;
   }
   recording_.reset();
-  if (!has_run_) {
-    has_run_ = true;
+  if (!may_be_next_ || !places.states_stay) {
+    may_be_next_ = false;
     run_steps();
+    may_be_next_ = places.at == find_places().at;
     return;
   }
   recording_ = record_steps();
   recording_->replay();
-  recorded_at_ = find_places();
-  if (places != recorded_at_ || ++recordings_ == kMostRecordings) {
+  recorded_at_ = std::move(places.at);
+  if (++recordings_ == kMostRecordings) {
     is_recordable_ = false;
     recording_.reset();
   }

@@ -139,6 +139,7 @@ std::vector<Tensor> OpRunner::run(std::span<const Tensor* const> inputs,
                                   const RunRegion& run_region) const {
   check_constraints(state.env);
   const Backend& backend = *state.backend;
+  const auto held = backend.hold();
   std::any memory;
   KernelContext seen = context(state, wanted, memory);
   std::vector<Tensor> arguments, outputs(wanted.size());

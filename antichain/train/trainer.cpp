@@ -22,10 +22,6 @@ std::int64_t samples_in(const data::Batches& batches, std::int64_t number) {
   return std::min(batch, batches.dataset().size() - number * batch);
 }
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 double total(const Tensor& tensor) {
   const std::vector<double> values = tensor.to_vector<double>();
   return std::accumulate(values.begin(), values.end(), 0.0);
@@ -153,9 +149,10 @@ bool Trainer::run_epoch() {
 // fetched. Where the loss is there at once, so is what is said about it.
 void Trainer::run_step(const data::Batch& batch) {
   const std::size_t free = started_ ? 1 - started_->results : 0;
-  const Clock::time_point start = Clock::now();
+  if (!started_) {  // otherwise time goes on being counted: steps overlap
+    counted_until_ = Clock::now();
+  }
   training_.step.start_into(results_[free], batch);
-  state_.seconds += seconds_since(start);
   finish_step();
   started_ = StartedStep{free, samples_in(training_.batches, state_.batch)};
   ++state_.step;
@@ -171,9 +168,10 @@ void Trainer::finish_step() {
   if (!started_) {
     return;
   }
-  const Clock::time_point start = Clock::now();
   const double loss = results_[started_->results].item<double>();
-  state_.seconds += seconds_since(start);
+  const Clock::time_point now = Clock::now();
+  state_.seconds += std::chrono::duration<double>(now - counted_until_).count();
+  counted_until_ = now;
   const std::int64_t samples = started_->samples;
   started_.reset();
   require<DataError>(std::isfinite(loss), "the loss is {} after step {}; a smaller lr may help",

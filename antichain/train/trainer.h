@@ -11,6 +11,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <limits>
@@ -127,6 +128,8 @@ class Trainer {
   std::array<Results, 2> results_;  // of that step and of the one that is started meanwhile
   double train_loss_ = 0;
   bool stopped_ = false;
+  // Up to when time is counted: since then at least one step is on its way.
+  std::chrono::steady_clock::time_point counted_until_;
   double saved_at_ = 0;                                 // time_now() of the last checkpoint
   std::int64_t steps_before_ = 0, samples_before_ = 0;  // of earlier sittings
   std::int64_t steps_per_epoch_ = 0, all_steps_ = 0, note_every_ = 1;

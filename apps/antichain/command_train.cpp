@@ -1,5 +1,6 @@
 // `antichain train`: trains a recipe, keeps checkpoints, and reports how it went.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <atomic>
 #include <csignal>
@@ -89,6 +90,23 @@ void start(const TrainArguments& arguments, const Globals& globals) {
   train(run, folder, arguments, globals);
 }
 
+// What the graph compiler was told may be said again, but not otherwise: bits could depend on it.
+void require_same_compiler(const CLI::App& command, const OptimiserOptions& given,
+                           const OptimiserOptions& kept) {
+  const auto require_same = [&command](const char* option, bool same, const std::string& before) {
+    require(command.count(option) == 0 || same,
+            "--resume goes on with what the run was started with, {}; {} cannot be changed", before,
+            option);
+  };
+  require_same("--level", given.level == kept.level, fmt::format("--level {}", kept.level));
+  require_same("--disable-pass", given.disabled == kept.disabled,
+               kept.disabled.empty() ? "no --disable-pass"
+                                     : fmt::format("--disable-pass {}",
+                                                   fmt::join(kept.disabled, " --disable-pass ")));
+  require_same("--fast-math", given.fast_math == kept.fast_math,
+               kept.fast_math ? "--fast-math" : "no --fast-math");
+}
+
 void resume(const CLI::App& command, const TrainArguments& arguments, const Globals& globals) {
   for (const char* fixed : {"RECIPE", "--seed", "--engine", "--epochs", "--batch", "--precision",
                             "--set", "--memory-budget", "--out"}) {
@@ -96,6 +114,8 @@ void resume(const CLI::App& command, const TrainArguments& arguments, const Glob
             "--resume goes on with what the run was started with; {} cannot be given", fixed);
   }
   RunDescription description = read_run(arguments.resume);
+  require_same_compiler(command, arguments.recipe->optimiser, description.context.optimiser);
+  const std::string device = description.context.device;
   if (!arguments.recipe->data.empty()) {
     description.context.data_folder = arguments.recipe->data;
   }
@@ -103,7 +123,11 @@ void resume(const CLI::App& command, const TrainArguments& arguments, const Glob
     description.context.device = arguments.recipe->device;
   }
   description.context.logger = Logger(globals.log_level);
-  RecipeRun run(find_recipe(description.recipe), description.context);
+  const Recipe& recipe = find_recipe(description.recipe);
+  RecipeRun run(recipe, description.context);
+  if (run.context().device != device) {
+    describe_run(arguments.resume, recipe, run.context());
+  }
   train(run, arguments.resume, arguments, globals);
 }
 

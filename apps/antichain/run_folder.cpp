@@ -23,11 +23,16 @@ void create(const fs::path& folder) {
   require<DataError>(!error, "cannot make the folder '{}': {}", folder.string(), error.message());
 }
 
+// Returns the value of a setting as it is written today.
+std::string renamed(const std::string& setting, const std::string& value) {
+  return setting == "precision" && value == "f32" ? "fp32" : value;
+}
+
 RunDescription parse(const Json& json) {
   RunDescription run{.recipe = json.at("recipe"),
                      .context = find_recipe(json.at("recipe").get<std::string>()).context()};
   for (const auto& [name, value] : json.at("settings").items()) {
-    run.context.settings.set(name, value.get<std::string>());
+    run.context.settings.set(name, renamed(name, value.get<std::string>()));
   }
   run.context.seed = json.at("seed");
   run.context.device = json.at("device");
@@ -35,6 +40,10 @@ RunDescription parse(const Json& json) {
   if (const std::size_t budget = json.value("memory_budget", std::size_t{0}); budget > 0) {
     run.context.memory_budget = budget;
   }
+  OptimiserOptions& optimiser = run.context.optimiser;  // runs of the past do not say
+  optimiser.level = json.value("level", optimiser.level);
+  optimiser.disabled = json.value("disabled_passes", optimiser.disabled);
+  optimiser.fast_math = json.value("fast_math", optimiser.fast_math);
   return run;
 }
 
@@ -73,6 +82,9 @@ void describe_run(const fs::path& folder, const Recipe& recipe, const RecipeCont
                      {"device", context.device},
                      {"data", data},
                      {"memory_budget", context.memory_budget.value_or(0)},
+                     {"level", context.optimiser.level},
+                     {"disabled_passes", context.optimiser.disabled},
+                     {"fast_math", context.optimiser.fast_math},
                      {"settings", settings}};
   write_file(folder / kDescription, json.dump(kIndent) + "\n");
 }

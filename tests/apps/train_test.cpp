@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 #include "tests/apps/run_program.h"
 #include "tests/base/temporary_folder.h"
@@ -169,6 +170,78 @@ TEST_F(Train, AnyDeviceMayGoOn) {
   EXPECT_EQ(run_program("train --device cpu --resume " + folder).code, 0);
   EXPECT_THAT(run_program("train --device cuda:99 --resume " + folder).err,
               HasSubstr("device 'cuda:99' is not available"));
+}
+
+TEST_F(Train, HowTheGraphIsCompiledIsKeptWithTheRun) {
+  const std::string folder = next_folder(), command = "train --max-steps 2 --resume " + folder;
+  ASSERT_EQ(run_program("train --max-steps 1 --level 1 --fast-math --disable-pass simplify "
+                        "--disable-pass contract --out " +
+                        folder + kShort)
+                .code,
+            0);
+  const nlohmann::json kept = nlohmann::json::parse(read_text(folder + "/run.json"));
+  EXPECT_EQ(kept.at("level"), 1);
+  EXPECT_EQ(kept.at("fast_math"), true);
+  EXPECT_EQ(kept.at("disabled_passes"), (std::vector<std::string>{"simplify", "contract"}));
+  const std::string start = "antichain: --resume goes on with what the run was started with, ";
+  EXPECT_EQ(run_program(command + " --level 2").err,
+            start + "--level 1; --level cannot be changed\n");
+  EXPECT_EQ(
+      run_program(command + " --disable-pass contract").err,
+      start +
+          "--disable-pass simplify --disable-pass contract; --disable-pass cannot be changed\n");
+  const ProgramRun same = run_program(
+      command + " --level 1 --fast-math --disable-pass simplify --disable-pass contract");
+  EXPECT_EQ(same.code, 0) << same.err;
+  EXPECT_EQ(run_program(command).code, 0);
+
+  const std::string plain = next_folder();
+  ASSERT_EQ(run_program("train --max-steps 1 --out " + plain + kShort).code, 0);
+  EXPECT_EQ(run_program("train --fast-math --resume " + plain).err,
+            start + "no --fast-math; --fast-math cannot be changed\n");
+  EXPECT_EQ(run_program("train --disable-pass contract --resume " + plain).err,
+            start + "no --disable-pass; --disable-pass cannot be changed\n");
+}
+
+// It matters, too: which passes a resumed run leaves out is what it was told first.
+TEST_F(Train, AResumedRunIsCompiledAsBefore) {
+  const std::string folder = next_folder();
+  ASSERT_EQ(run_program("train --max-steps 1 --level 0 --out " + folder + kShort).code, 0);
+  const std::string path = folder + "/run.json";
+  std::string text = read_text(path);
+  const std::string level = "\"level\": 0";
+  ASSERT_THAT(text, HasSubstr(level));
+  std::ofstream(path) << text.replace(text.find(level), level.size(), "\"level\": 7");
+  EXPECT_THAT(run_program("train --resume " + folder).err,
+              HasSubstr("there is no optimisation level 7"));
+}
+
+TEST_F(Train, GoesOnWithRunsOfThePast) {
+  const std::string folder = next_folder();
+  ASSERT_EQ(run_program("train --max-steps 2 --out " + folder + kShort).code, 0);
+  nlohmann::json past = nlohmann::json::parse(read_text(folder + "/run.json"));
+  for (const char* later : {"level", "disabled_passes", "fast_math", "memory_budget"}) {
+    EXPECT_EQ(past.erase(later), 1U) << later;
+  }
+  past["settings"]["precision"] = "f32";
+  std::ofstream(folder + "/run.json") << past.dump();
+  const ProgramRun run = run_program("--json train --resume " + folder);
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(run.last_line().at("steps"), 2);
+  EXPECT_EQ(run.last_line().at("settings").at("precision"), "fp32");
+}
+
+TEST_F(Train, TheDeviceThatGoesOnIsKept) {
+  const std::string folder = next_folder();
+  ASSERT_EQ(run_program("train --max-steps 2 --out " + folder + kShort).code, 0);
+  nlohmann::json elsewhere = nlohmann::json::parse(read_text(folder + "/run.json"));
+  elsewhere["device"] = "cuda:99";
+  std::ofstream(folder + "/run.json") << elsewhere.dump();
+  EXPECT_THAT(run_program("train --resume " + folder).err,
+              HasSubstr("device 'cuda:99' is not available"));
+  EXPECT_EQ(run_program("train --max-steps 3 --device cpu --resume " + folder).code, 0);
+  EXPECT_EQ(nlohmann::json::parse(read_text(folder + "/run.json")).at("device"), "cpu");
+  EXPECT_EQ(run_program("train --resume " + folder).code, 0);
 }
 
 TEST_F(Train, PrecisionIsKeptWithTheRunAndMayDifferInEvaluation) {

@@ -14,7 +14,11 @@ namespace {
 class LateValues final : public Arrival {
  public:
   explicit LateValues(Tensor values) : values_(std::move(values)) {}
-  void take(const Tensor& to) override { to.copy_from(values_); }
+  void take(const Tensor& to) override {
+    if (values_.numel() > 0) {
+      to.copy_from(values_);
+    }
+  }
 
  private:
   Tensor values_;

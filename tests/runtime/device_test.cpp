@@ -2,9 +2,15 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <thread>
+
+#include "antichain/ops/catalogue.h"
+#include "antichain/ops/creation.h"
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/matmul.h"
 #include "antichain/ops/reduce.h"
+#include "antichain/ops/state_ops.h"
+#include "antichain/session/eager.h"
 #include "antichain/session/session.h"
 #include "tests/conformance/remote_backend.h"
 #include "tests/tensor/expect_error.h"
@@ -45,6 +51,51 @@ TEST(LateResults, AreWaitedForByAnOrdinaryRun) {
   EXPECT_EQ(results.item(), 6);
 }
 
+// A device on which every run turns out to have failed.
+class FailingBackend final : public Backend {
+ public:
+  std::string_view name() const override { return "failing"; }
+  Device device() const override { return {DeviceKind::cuda, 0}; }
+  Tensor allocate(DType dtype, const Shape& shape) const override {
+    return remote_->allocate(dtype, shape);
+  }
+  Tensor to_device(const Tensor& tensor) const override { return remote_->to_device(tensor); }
+  Tensor to_host(const Tensor& tensor) const override { return remote_->to_host(tensor); }
+  void copy(const Tensor& to, const Tensor& from) const override { remote_->copy(to, from); }
+  std::unique_ptr<Arrival> send_to_host(const Tensor&) const override {
+    class Failure final : public Arrival {
+      void take(const Tensor&) override { fail<DataError>("the run has failed"); }
+    };
+    return std::make_unique<Failure>();
+  }
+
+ private:
+  std::unique_ptr<Backend> remote_ = conformance::make_remote_backend();
+};
+
+TEST(LateResults, OfAFailedRunAreNeverThere) {
+  Session session(std::make_unique<FailingBackend>());
+  Graph graph = session.graph();
+  const Var x = graph.input("x", f32, {"n"});
+  const Executable run = session.compile({2 * x, sum(x)});
+  Results results;
+  run.start_into(results, {{"x", Tensor::full(f32, {3}, 1)}});
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    expect_error<DataError>("the run has failed", [&] { results.wait(); });
+    expect_error<DataError>("the run has failed", [&] { results[1].item<float>(); });
+    EXPECT_TRUE(results.is_pending());
+  }
+}
+
+TEST(LateResults, OfARunWithoutAnySayWhetherItFailed) {
+  Session session(std::make_unique<FailingBackend>());
+  Graph graph = session.graph();
+  session.states().set("w", Tensor::full(f32, {2}, 1));
+  const Var w = parameter("w", full(graph, f32, {2}, 1));
+  const Executable step = session.compile({}, {.updates = {assign(graph, "w", 2 * w)}});
+  expect_error<DataError>("the run has failed", [&] { step({}); });
+}
+
 TEST(LateResults, AreThereAtOnceOnTheHost) {
   Session session;
   Graph graph = session.graph();
@@ -72,6 +123,47 @@ class SmallBackend final : public Backend {
  private:
   std::size_t most_;
 };
+
+// The host, which threads share by turns: it looks whether kernels run in one.
+class HeldBackend final : public Backend {
+ public:
+  explicit HeldBackend(int& seen) {
+    const auto look = [this, &seen] {  // in another thread: this one may hold it several times
+      if (mutex_.try_lock()) {
+        mutex_.unlock();
+      } else {
+        ++seen;
+      }
+    };
+    kernels_.add(find_op("negate"), {.name = "looking",
+                                     .supports = [](Op) { return Support{}; },
+                                     .run = [look](KernelContext&) { std::thread(look).join(); }});
+  }
+  std::string_view name() const override { return "held"; }
+  Device device() const override { return {}; }
+  std::unique_lock<std::recursive_mutex> hold() const override { return std::unique_lock(mutex_); }
+  Tensor allocate(DType dtype, const Shape& shape) const override {
+    return Tensor::empty(dtype, shape);
+  }
+  Tensor to_device(const Tensor& tensor) const override { return tensor; }
+  Tensor to_host(const Tensor& tensor) const override { return tensor; }
+  void copy(const Tensor& to, const Tensor& from) const override { to.copy_from(from); }
+
+ private:
+  mutable std::recursive_mutex mutex_;
+};
+
+TEST(Threads, HoldADeviceWhileTheyRunOnIt) {
+  int seen = 0;
+  Session session(std::make_unique<HeldBackend>(seen));
+  Graph graph = session.graph();
+  const Executable run = session.compile({negate(graph.input("x", f32, {2}))});
+  run({{"x", Tensor::zeros(f32, {2})}});
+  EXPECT_EQ(seen, 1);
+  Eager eager(session);
+  negate(eager(Tensor::full(f32, {2}, 3))).value();
+  EXPECT_EQ(seen, 2);
+}
 
 TEST(ShortMemory, IsToldWithThePlanAndWhatHelps) {
   Session session(std::make_unique<SmallBackend>(100'000));

@@ -1,5 +1,7 @@
 #include "antichain/backends/cuda/blas_product.h"
 
+#include <algorithm>
+
 #include "antichain/backends/cuda/dynamic_library.h"
 #include "antichain/base/error.h"
 
@@ -28,6 +30,12 @@ struct Blas {
 const Blas& blas() {
   static const Blas functions;
   return functions;
+}
+
+// What addresses are multiples of unless they are those of views, in bytes: the widest loads.
+constexpr std::uint32_t kAlignment = 16;
+bool is_aligned(const void* address) {
+  return reinterpret_cast<std::uintptr_t>(address) % kAlignment == 0;
 }
 
 constexpr std::size_t kMostWorkspace = 32 << 20;  // what the library's vendor advises for Hopper
@@ -61,12 +69,14 @@ void set(cublasLtMatmulDesc_t product, cublasLtMatmulDescAttributes_t name, cons
 }
 
 // The library's matrices lie by columns: a matrix by rows is its transpose there.
-cublasLtMatrixLayout_t make_layout(cudaDataType_t type, std::int64_t rows, std::int64_t columns,
-                                   std::int64_t count, std::int64_t step) {
+BlasHandle<cublasLtMatrixLayout_t> make_layout(cudaDataType_t type, std::int64_t rows,
+                                               std::int64_t columns, std::int64_t count,
+                                               std::int64_t step) {
   cublasLtMatrixLayout_t layout = nullptr;
   check_blas(blas().cublasLtMatrixLayoutCreate(&layout, type, static_cast<std::uint64_t>(columns),
                                                static_cast<std::uint64_t>(rows), columns),
              "planning a product");
+  BlasHandle<cublasLtMatrixLayout_t> owned(layout);
   const auto batch = static_cast<std::int32_t>(count);
   check_blas(blas().cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
                                                      &batch, sizeof(batch)),
@@ -74,10 +84,20 @@ cublasLtMatrixLayout_t make_layout(cudaDataType_t type, std::int64_t rows, std::
   check_blas(blas().cublasLtMatrixLayoutSetAttribute(
                  layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &step, sizeof(step)),
              "planning a product");
-  return layout;
+  return owned;
 }
 
 }  // namespace
+
+void BlasDestroy::operator()(cublasLtMatmulDescOpaque_t* product) const {
+  static_cast<void>(blas().cublasLtMatmulDescDestroy(product));
+}
+void BlasDestroy::operator()(cublasLtMatrixLayoutOpaque_t* layout) const {
+  static_cast<void>(blas().cublasLtMatrixLayoutDestroy(layout));
+}
+void BlasDestroy::operator()(cublasLtMatmulPreferenceOpaque_t* preference) const {
+  static_cast<void>(blas().cublasLtMatmulPreferenceDestroy(preference));
+}
 
 BlasLibrary::BlasLibrary(Context context, bool tf32) : context_(std::move(context)), tf32_(tf32) {
   context_->use();
@@ -87,24 +107,22 @@ BlasLibrary::BlasLibrary(Context context, bool tf32) : context_(std::move(contex
 BlasLibrary::~BlasLibrary() { static_cast<void>(blas().cublasLtDestroy(handle_)); }
 
 BlasProduct::BlasProduct(std::shared_ptr<const BlasLibrary> library, const BlasSizes& s)
-    : library_(std::move(library)), is_double_(s.dtype == DType::f64) {
+    : library_(std::move(library)), is_double_(s.dtype == DType::f64), has_bias_(s.bias) {
   library_->context()->use();
   const cudaDataType_t type = type_of(s.dtype);
-  check_blas(blas().cublasLtMatmulDescCreate(&product_, compute_type_of(s.dtype, library_->tf32()),
+  cublasLtMatmulDesc_t product = nullptr;
+  check_blas(blas().cublasLtMatmulDescCreate(&product, compute_type_of(s.dtype, library_->tf32()),
                                              is_double_ ? CUDA_R_64F : CUDA_R_32F),
              "planning a product");
+  product_.reset(product);
   // out^T = b^T a^T: the library's first matrix is b.
-  set(product_, CUBLASLT_MATMUL_DESC_TRANSA, s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
-  set(product_, CUBLASLT_MATMUL_DESC_TRANSB, s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(product, CUBLASLT_MATMUL_DESC_TRANSA, s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(product, CUBLASLT_MATMUL_DESC_TRANSB, s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
   if (s.bias || s.relu) {
-    set(product_, CUBLASLT_MATMUL_DESC_EPILOGUE,
+    set(product, CUBLASLT_MATMUL_DESC_EPILOGUE,
         !s.relu   ? CUBLASLT_EPILOGUE_BIAS
         : !s.bias ? CUBLASLT_EPILOGUE_RELU
                   : CUBLASLT_EPILOGUE_RELU_BIAS);
-  }
-  if (s.bias) {  // any address: what is found must be able to read one
-    alignas(256) static const std::byte kSomewhere[256] = {};
-    set(product_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(kSomewhere));
   }
   const auto layout = [&](std::int64_t rows, std::int64_t columns, bool transposed,
                           std::int64_t step) {
@@ -114,31 +132,46 @@ BlasProduct::BlasProduct(std::shared_ptr<const BlasLibrary> library, const BlasS
   a_ = layout(s.rows, s.inner, s.transpose_a, s.a_step);
   b_ = layout(s.inner, s.columns, s.transpose_b, s.b_step);
   out_ = layout(s.rows, s.columns, false, s.rows * s.columns);
-  cublasLtMatmulPreference_t preference = nullptr;
-  check_blas(blas().cublasLtMatmulPreferenceCreate(&preference), "planning a product");
-  cublasLtMatmulHeuristicResult_t found = {};
-  int count = 0;
-  cublasStatus_t status = blas().cublasLtMatmulPreferenceSetAttribute(
-      preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &kMostWorkspace,
-      sizeof(kMostWorkspace));
-  if (status == CUBLAS_STATUS_SUCCESS) {
-    status = blas().cublasLtMatmulAlgoGetHeuristic(library_->handle(), product_, b_, a_, out_, out_,
-                                                   preference, 1, &found, &count);
-  }
-  static_cast<void>(blas().cublasLtMatmulPreferenceDestroy(preference));
-  if (status != CUBLAS_STATUS_NOT_SUPPORTED) {
-    check_blas(status, "planning a product");
-    is_possible_ = count == 1;
-  }
-  algorithm_ = found.algo;
-  workspace_ = DeviceContext::allocate(library_->context(), found.workspaceSize);
+  aligned_ = find_algorithm(kAlignment);
+  unaligned_ = find_algorithm(static_cast<std::uint32_t>(size_of(s.dtype)));
+  // Whoever asks for more than a product has another way if the library cannot do it.
+  is_possible_ = aligned_ && (!(s.bias || s.relu) || unaligned_);
+  workspace_ = DeviceContext::allocate(library_->context(), workspace_bytes_);
 }
 
-BlasProduct::~BlasProduct() {
-  for (cublasLtMatrixLayout_t layout : {a_, b_, out_}) {
-    static_cast<void>(blas().cublasLtMatrixLayoutDestroy(layout));
+BlasProduct::Algorithm BlasProduct::find_algorithm(std::uint32_t alignment) {
+  if (has_bias_) {  // any address that is no multiple of more
+    alignas(256) static const std::byte kSomewhere[256] = {};
+    set(product_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+        static_cast<const void*>(kSomewhere + alignment));
   }
-  static_cast<void>(blas().cublasLtMatmulDescDestroy(product_));
+  cublasLtMatmulPreference_t made = nullptr;
+  check_blas(blas().cublasLtMatmulPreferenceCreate(&made), "planning a product");
+  const BlasHandle<cublasLtMatmulPreference_t> preference(made);
+  const auto prefer = [made](cublasLtMatmulPreferenceAttributes_t name, const auto& value) {
+    check_blas(blas().cublasLtMatmulPreferenceSetAttribute(made, name, &value, sizeof(value)),
+               "planning a product");
+  };
+  prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMostWorkspace);
+  for (const auto operand :
+       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
+    prefer(operand, alignment);
+  }
+  cublasLtMatmulHeuristicResult_t found = {};
+  int count = 0;
+  const cublasStatus_t status =
+      blas().cublasLtMatmulAlgoGetHeuristic(library_->handle(), product_.get(), b_.get(), a_.get(),
+                                            out_.get(), out_.get(), made, 1, &found, &count);
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED) {
+    return std::nullopt;
+  }
+  check_blas(status, "planning a product");
+  if (count == 0) {
+    return std::nullopt;
+  }
+  workspace_bytes_ = std::max(workspace_bytes_, found.workspaceSize);
+  return found.algo;
 }
 
 void BlasProduct::run(const void* a, const void* b, void* out, const void* bias) const {
@@ -147,13 +180,18 @@ void BlasProduct::run(const void* a, const void* b, void* out, const void* bias)
   const void* const alpha = is_double_ ? static_cast<const void*>(&kOne) : &kOneFloat;
   const void* const beta = is_double_ ? static_cast<const void*>(&kZero) : &kZeroFloat;
   library_->context()->use();
+  const Algorithm& algorithm =
+      is_aligned(a) && is_aligned(b) && is_aligned(out) && is_aligned(bias) ? aligned_ : unaligned_;
+  require<NotSupported>(algorithm.has_value(),
+                        "cuBLASLt has no product of this size for views that begin anywhere");
   if (bias != nullptr) {
-    set(product_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+    set(product_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
   }
-  check_blas(blas().cublasLtMatmul(library_->handle(), product_, alpha, b, b_, a, a_, beta, out,
-                                   out_, out, out_, &algorithm_, workspace_->data(),
-                                   workspace_->bytes(), library_->context()->stream()),
-             "multiplying matrices");
+  check_blas(
+      blas().cublasLtMatmul(library_->handle(), product_.get(), alpha, b, b_.get(), a, a_.get(),
+                            beta, out, out_.get(), out, out_.get(), &*algorithm, workspace_->data(),
+                            workspace_->bytes(), library_->context()->stream()),
+      "multiplying matrices");
 }
 
 }  // namespace antichain::cuda

@@ -5,10 +5,21 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <type_traits>
 
 #include "antichain/backends/cuda/device_context.h"
 
 namespace antichain::cuda {
+
+/// Destroys what the library describes products with.
+struct BlasDestroy {
+  void operator()(cublasLtMatmulDescOpaque_t* product) const;
+  void operator()(cublasLtMatrixLayoutOpaque_t* layout) const;
+  void operator()(cublasLtMatmulPreferenceOpaque_t* preference) const;
+};
+template <class Handle>
+using BlasHandle = std::unique_ptr<std::remove_pointer_t<Handle>, BlasDestroy>;
 
 /// The library on one GPU.
 class BlasLibrary {
@@ -43,22 +54,26 @@ struct BlasSizes {
 class BlasProduct {
  public:
   BlasProduct(std::shared_ptr<const BlasLibrary> library, const BlasSizes& sizes);
-  ~BlasProduct();
-  BlasProduct(const BlasProduct&) = delete;
-  BlasProduct& operator=(const BlasProduct&) = delete;
 
   /// Returns whether the library can compute it.
   bool is_possible() const { return is_possible_; }
-  /// Enqueues it.
+  /// Enqueues it, whatever the addresses are multiples of. The GPU is held.
   void run(const void* a, const void* b, void* out, const void* bias = nullptr) const;
 
  private:
+  using Algorithm = std::optional<cublasLtMatmulAlgo_t>;
+  Algorithm find_algorithm(std::uint32_t alignment);
+
   std::shared_ptr<const BlasLibrary> library_;
-  cublasLtMatmulDesc_t product_ = nullptr;
-  cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, out_ = nullptr;
-  cublasLtMatmulAlgo_t algorithm_ = {};
+  bool is_double_, has_bias_;
+  BlasHandle<cublasLtMatmulDesc_t> product_;
+  BlasHandle<cublasLtMatrixLayout_t> a_, b_, out_;
+  // What is promised of addresses decides how the library reads: views need not begin where memory
+  // does.
+  Algorithm aligned_, unaligned_;
+  std::size_t workspace_bytes_ = 0;
   std::shared_ptr<Buffer> workspace_;  // its own: products may run at the same time
-  bool is_double_, is_possible_ = false;
+  bool is_possible_ = false;
 };
 
 }  // namespace antichain::cuda

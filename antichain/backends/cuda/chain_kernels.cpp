@@ -9,29 +9,29 @@ namespace antichain::cuda {
 
 namespace {
 
-constexpr std::size_t kMostShared = 227 << 10;  // that a block can have, since sm_90
 constexpr int kThreads = 256;
 constexpr int kMostRows = 4;  // that share what a thread reads of a matrix
 constexpr int kFewestBuffers = 2, kMostBuffers = 4;
 
-Support supports(Op op) {
+Support supports(Op op, std::size_t most_shared) {
   const ChainBody body(op);
   if (!body.support.yes) {
     return body.support;
   }
-  return chain_kernel(op, body, {1, kThreads, kFewestBuffers}).shared_bytes <= kMostShared
+  return chain_kernel(op, body, {1, kThreads, kFewestBuffers}).shared_bytes <= most_shared
              ? Support{}
              : Support::no("its values do not fit into the memory that threads share");
 }
 
 // As few rows as give all multiprocessors work.
-ChainKernel kernel_for(Op op, std::int64_t rows, int multiprocessors, ChainShape& shape) {
+ChainKernel kernel_for(Op op, std::int64_t rows, const DeviceContext& device, ChainShape& shape) {
   const ChainBody body(op);
-  while (shape.rows_per_block < kMostRows && rows > shape.rows_per_block * multiprocessors) {
+  while (shape.rows_per_block < kMostRows &&
+         rows > shape.rows_per_block * device.num_multiprocessors()) {
     shape.rows_per_block *= 2;
   }
   ChainKernel kernel = chain_kernel(op, body, shape);
-  while (kernel.shared_bytes > kMostShared) {
+  while (kernel.shared_bytes > device.most_shared_bytes()) {
     (shape.buffers > kFewestBuffers ? shape.buffers : shape.rows_per_block) /= 2;
     kernel = chain_kernel(op, body, shape);
   }
@@ -41,7 +41,7 @@ ChainKernel kernel_for(Op op, std::int64_t rows, int multiprocessors, ChainShape
 KernelFunction plan(const KernelContext& context, const Context& device) {
   const std::int64_t rows = context.in(0).shape()[0];
   ChainShape shape{1, kThreads, kMostBuffers};
-  const ChainKernel kernel = kernel_for(context.op, rows, device->num_multiprocessors(), shape);
+  const ChainKernel kernel = kernel_for(context.op, rows, *device, shape);
   constexpr std::size_t kFirstIn = 2;
   const std::size_t first_out = kFirstIn + context.inputs.size();
   std::vector<std::int64_t> slots(first_out + context.outputs.size());
@@ -65,11 +65,12 @@ KernelFunction plan(const KernelContext& context, const Context& device) {
 }  // namespace
 
 void register_chains(KernelTable& kernels, const Context& context) {
-  kernels.add(chain_def(),
-              {.name = "generated chain",
-               .supports = supports,
-               .plan = [context](const KernelContext& seen) { return plan(seen, context); },
-               .skips_unwanted = true});
+  kernels.add(
+      chain_def(),
+      {.name = "generated chain",
+       .supports = [most = context->most_shared_bytes()](Op op) { return supports(op, most); },
+       .plan = [context](const KernelContext& seen) { return plan(seen, context); },
+       .skips_unwanted = true});
 }
 
 }  // namespace antichain::cuda

@@ -61,6 +61,7 @@ class CudaBackend final : public Backend {
 
   std::string_view name() const override { return "cuda"; }
   Device device() const override { return context_->device(); }
+  std::unique_lock<std::recursive_mutex> hold() const override { return context_->hold(); }
   Tensor allocate(DType dtype, const Shape& shape) const override {
     const std::size_t bytes = static_cast<std::size_t>(numel(shape)) * size_of(dtype);
     return Tensor(dtype, shape, contiguous_strides(shape), 0,
@@ -87,6 +88,7 @@ class CudaBackend final : public Backend {
   std::unique_ptr<Arrival> send_to_host(const Tensor& tensor) const override {
     return tensor.device() == device() ? cuda::send_to_host(context_, tensor) : nullptr;
   }
+  void end_run() const override { context_->end_run(); }
   // Tensor cores read values with channels last; cuDNN copies others there and back.
   double channels_last_gain(Op op) const override {
     const std::vector<const OpDef*> convolutions = convolution_family();

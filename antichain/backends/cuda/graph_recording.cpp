@@ -8,22 +8,63 @@ namespace antichain::cuda {
 
 namespace {
 
+// What `run` enqueues, with the memory that it gave back: replays use that again.
+class RecordedGraph {
+ public:
+  RecordedGraph(Context context, FunctionRef<void()> run) : context_(std::move(context)) {
+    context_->start_recording();
+    try {
+      run();
+    } catch (...) {
+      recorded_ = context_->stop_recording();
+      free();
+      cudaGetLastError();  // the recording's own, which nobody needs to know of
+      throw;
+    }
+    recorded_ = context_->stop_recording();
+  }
+  ~RecordedGraph() { free(); }
+  RecordedGraph(const RecordedGraph&) = delete;
+  RecordedGraph& operator=(const RecordedGraph&) = delete;
+
+  const DeviceContext& context() const { return *context_; }
+  cudaGraph_t get() const {
+    check(recorded_.status, "recording kernels");
+    return recorded_.graph;
+  }
+
+ private:
+  void free() const noexcept {
+    if (recorded_.graph != nullptr) {
+      static_cast<void>(cudaGraphDestroy(recorded_.graph));
+    }
+    for (void* const data : recorded_.memory) {
+      context_->free(data);
+    }
+  }
+
+  Context context_;
+  DeviceContext::Recorded recorded_ = {};
+};
+
 class GraphRecording final : public Recording {
  public:
-  GraphRecording(Context context, cudaGraphExec_t graph)
-      : context_(std::move(context)), graph_(graph) {}
+  GraphRecording(const Context& context, FunctionRef<void()> run) : recorded_(context, run) {
+    check(cudaGraphInstantiate(&graph_, recorded_.get(), 0), "recording kernels");
+  }
   ~GraphRecording() override { static_cast<void>(cudaGraphExecDestroy(graph_)); }
   GraphRecording(const GraphRecording&) = delete;
   GraphRecording& operator=(const GraphRecording&) = delete;
 
   void replay() override {
-    context_->use();
-    check(cudaGraphLaunch(graph_, context_->stream()), "starting a graph of kernels");
+    const auto held = recorded_.context().hold();
+    recorded_.context().use();
+    check(cudaGraphLaunch(graph_, recorded_.context().stream()), "starting a graph of kernels");
   }
 
  private:
-  Context context_;
-  cudaGraphExec_t graph_;
+  RecordedGraph recorded_;
+  cudaGraphExec_t graph_ = nullptr;
 };
 
 // A step that enqueues nothing ends when what it needs has ended.
@@ -66,24 +107,9 @@ void record_steps(cudaStream_t stream, std::size_t count, FunctionRef<void(std::
 std::unique_ptr<Recording> record_graph(
     const Context& context, std::size_t count, FunctionRef<void(std::size_t step)> run,
     FunctionRef<std::vector<std::size_t>(std::size_t step)> needs) {
-  context->use();
-  check(cudaStreamBeginCapture(context->stream(), cudaStreamCaptureModeThreadLocal),
-        "recording kernels");
-  cudaGraph_t graph = nullptr;
-  try {
-    record_steps(context->stream(), count, run, needs);
-  } catch (...) {
-    static_cast<void>(cudaStreamEndCapture(context->stream(), &graph));
-    static_cast<void>(cudaGraphDestroy(graph));
-    cudaGetLastError();  // the recording's own, which nobody needs to know of
-    throw;
-  }
-  check(cudaStreamEndCapture(context->stream(), &graph), "recording kernels");
-  cudaGraphExec_t executable = nullptr;
-  const cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
-  static_cast<void>(cudaGraphDestroy(graph));
-  check(status, "recording kernels");
-  return std::make_unique<GraphRecording>(context, executable);
+  const auto held = context->hold();
+  return std::make_unique<GraphRecording>(
+      context, [&] { record_steps(context->stream(), count, run, needs); });
 }
 
 }  // namespace antichain::cuda

@@ -10,36 +10,44 @@ namespace {
 
 class HostArrival final : public Arrival {
  public:
-  HostArrival(Context context, const Tensor& from) : context_(std::move(context)) {
-    context_->use();
-    piece_ = context_->pinned().borrow();
-    check(cudaMemcpyAsync(piece_->data(), from.raw(), from.bytes(), cudaMemcpyDeviceToHost,
-                          context_->stream()),
-          "copying memory");
-    piece_->use_until_now(context_->stream());
+  // The GPU is held.
+  HostArrival(const Context& context, const Tensor& from)
+      : context_(context),
+        piece_(context->pinned().borrow()),
+        bytes_(from.bytes()),
+        report_(context->report()) {
+    if (bytes_ > 0) {
+      check(cudaMemcpyAsync(piece_->data(), from.raw(), bytes_, cudaMemcpyDeviceToHost,
+                            context->stream()),
+            "copying memory");
+    }
+    piece_->use_until_now(context->stream());
   }
-  ~HostArrival() override { context_->pinned().give_back(std::move(piece_)); }
-  HostArrival(const HostArrival&) = delete;
-  HostArrival& operator=(const HostArrival&) = delete;
 
   void take(const Tensor& to) override {
     piece_->wait();
-    if (context_->report().has_note()) {  // which is whole only when nothing runs any more
-      context_->finish();
+    report_.check();
+    if (bytes_ > 0) {
+      std::memcpy(to.raw(), piece_->data(), bytes_);
     }
-    std::memcpy(to.raw(), piece_->data(), to.bytes());
   }
 
  private:
   Context context_;
-  std::unique_ptr<PinnedPiece> piece_;
+  PinnedLease piece_;
+  std::size_t bytes_;
+  IndexReport::Claim report_;
 };
 
 }  // namespace
 
 std::unique_ptr<Arrival> send_to_host(const Context& context, const Tensor& tensor) {
-  const bool fits = tensor.bytes() > 0 && tensor.bytes() <= PinnedPiece::kBytes;
-  return fits ? std::make_unique<HostArrival>(context, tensor) : nullptr;
+  if (tensor.bytes() > PinnedPiece::kBytes) {
+    return nullptr;
+  }
+  const auto held = context->hold();
+  context->use();
+  return std::make_unique<HostArrival>(context, tensor);
 }
 
 }  // namespace antichain::cuda

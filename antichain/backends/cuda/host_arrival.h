@@ -8,8 +8,8 @@
 
 namespace antichain::cuda {
 
-/// Enqueues the copy of a packed tensor of this GPU; returns null where it is empty or does not fit
-/// into a piece of pinned memory.
+/// Enqueues the copy of a packed tensor of this GPU; returns null where it does not fit into a
+/// piece of pinned memory.
 std::unique_ptr<Arrival> send_to_host(const Context& context, const Tensor& tensor);
 
 }  // namespace antichain::cuda

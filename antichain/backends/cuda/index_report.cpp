@@ -1,7 +1,9 @@
 #include "antichain/backends/cuda/index_report.h"
 
-#include <cuda_runtime_api.h>
 #include <fmt/args.h>
+
+#include <cstddef>
+#include <utility>
 
 #include "antichain/backends/cuda/cuda_error.h"
 #include "antichain/base/error.h"
@@ -10,13 +12,11 @@ namespace antichain::cuda {
 
 IndexReport::IndexReport() {
   void* memory = nullptr;
-  cuda::check(cudaHostAlloc(&memory, sizeof(Note), cudaHostAllocMapped), "allocating host memory");
-  note_ = static_cast<Note*>(memory);
-  *note_ = {};
+  cuda::check(cudaHostAlloc(&memory, sizeof(Notes), cudaHostAllocMapped), "allocating host memory");
+  notes_.reset(static_cast<Notes*>(memory));
+  *notes_ = {};
   cuda::check(cudaHostGetDevicePointer(&device_, memory, 0), "allocating host memory");
 }
-
-IndexReport::~IndexReport() { static_cast<void>(cudaFreeHost(note_)); }
 
 std::int64_t IndexReport::source_of(const std::string& where, const std::string& words) {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -28,25 +28,107 @@ std::int64_t IndexReport::source_of(const std::string& where, const std::string&
   return entry->second;
 }
 
-bool IndexReport::has_note() const {
-  const volatile Note& note = *note_;  // another processor writes it
+bool IndexReport::is_noted(int run) const {
+  const volatile Note& note = notes_->runs[run];  // another processor writes it
   return note.taken != 0;
 }
 
-void IndexReport::check() {
-  if (!has_note()) {
+void IndexReport::throw_if_noted(int run) const {
+  if (!is_noted(run)) {
     return;
   }
-  const volatile Note& note = *note_;
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const Source source = sources_[static_cast<std::size_t>(note.source)];
+  const volatile Note& note = notes_->runs[run];
+  const Source& source = sources_.at(static_cast<std::size_t>(note.source));
   fmt::dynamic_format_arg_store<fmt::format_context> numbers;
   for (int i = 0; i < kNumbers; ++i) {
     const long long number = note.numbers[i];
     numbers.push_back(number);
   }
-  *note_ = {};
   fail<DataError>("{}: {}", source.where, fmt::vformat(source.words, numbers));
+}
+
+void IndexReport::check() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<int> unclaimed = std::exchange(left_, {});
+  if (places_[static_cast<std::size_t>(run_)].claims == 0) {
+    unclaimed.push_back(run_);
+  }
+  int noted = kNoRun;
+  for (const int run : unclaimed) {
+    places_[static_cast<std::size_t>(run)].is_left = false;
+    noted = is_noted(run) ? run : noted;
+  }
+  if (noted == kNoRun) {
+    return;
+  }
+  const auto forget = [&] {
+    for (const int run : unclaimed) {
+      notes_->runs[run] = {};
+    }
+  };
+  try {
+    throw_if_noted(noted);
+  } catch (...) {
+    forget();
+    throw;
+  }
+}
+
+int IndexReport::claim() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (sources_.empty()) {
+    return kNoRun;
+  }
+  Place& place = places_[static_cast<std::size_t>(run_)];
+  ++place.claims;
+  place.is_left = true;
+  return run_;
+}
+
+void IndexReport::release(int run) {
+  if (run == kNoRun) {
+    return;
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Place& place = places_[static_cast<std::size_t>(run)];
+  if (--place.claims > 0) {
+    return;
+  }
+  if (place.is_left) {
+    left_.push_back(run);
+  } else {
+    notes_->runs[run] = {};
+  }
+}
+
+void IndexReport::check_run(int run) {
+  if (run == kNoRun) {
+    return;
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  places_[static_cast<std::size_t>(run)].is_left = false;
+  throw_if_noted(run);
+}
+
+void IndexReport::end_run(cudaStream_t stream) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto is_free = [this](int run) {
+    const Place& place = places_[static_cast<std::size_t>(run)];
+    return place.claims == 0 && !place.is_left;
+  };
+  if (is_free(run_)) {
+    return;
+  }
+  for (int step = 1; step < kRuns; ++step) {
+    const int next = (run_ + step) % kRuns;
+    if (is_free(next)) {
+      cuda::check(
+          cudaMemsetAsync(static_cast<std::byte*>(device_) + offsetof(Notes, run), next, 1, stream),
+          "ending a run");
+      run_ = next;
+      return;
+    }
+  }  // with so many runs on their way, two share a place
 }
 
 }  // namespace antichain::cuda

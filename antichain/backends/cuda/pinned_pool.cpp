@@ -35,16 +35,20 @@ bool PinnedPiece::in_use() const {
 
 void PinnedPiece::wait() const { check(cudaEventSynchronize(used_), "running kernels"); }
 
-std::unique_ptr<PinnedPiece> PinnedPool::borrow() {
-  std::unique_ptr<PinnedPiece> piece;
+void GiveBack::operator()(PinnedPiece* piece) const {
+  pool->give_back(std::unique_ptr<PinnedPiece>(piece));
+}
+
+PinnedLease PinnedPool::borrow() {
+  PinnedLease piece(nullptr, {this});
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (idle_.empty() || (made_ < kMany && idle_.front()->in_use())) {
-      piece = std::make_unique<PinnedPiece>();
+      piece.reset(std::make_unique<PinnedPiece>().release());
       ++made_;
       return piece;
     }
-    piece = std::move(idle_.front());
+    piece.reset(idle_.front().release());
     idle_.pop_front();
   }
   piece->wait();

@@ -34,15 +34,25 @@ class PinnedPiece {
   cudaEvent_t used_ = nullptr;
 };
 
+class PinnedPool;
+
+struct GiveBack {
+  PinnedPool* pool;
+  void operator()(PinnedPiece* piece) const;
+};
+/// A piece that goes back to its pool, where the GPU may still use it.
+using PinnedLease = std::unique_ptr<PinnedPiece, GiveBack>;
+
 /// May be used by several threads at once.
 class PinnedPool {
  public:
   /// Lends a piece that nothing uses. Waits for one only where there are many already.
-  std::unique_ptr<PinnedPiece> borrow();
-  /// Takes a piece back, which may still be in use by the GPU.
-  void give_back(std::unique_ptr<PinnedPiece> piece);
+  PinnedLease borrow();
 
  private:
+  friend GiveBack;
+  void give_back(std::unique_ptr<PinnedPiece> piece);
+
   static constexpr std::size_t kMany = 16;  // pieces that are kept: 64 MiB
 
   std::mutex mutex_;

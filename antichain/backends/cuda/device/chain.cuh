@@ -50,19 +50,22 @@ void read_rows(T* to, const T* from, long long first, long long rows) {
 template <class T>
 constexpr int kVector = 16 / sizeof(T);
 
+// A view may begin anywhere: its elements are read one by one.
 template <int kHeight, int kColumns, int kPitch, class T>
 void read_matrix(T* to, const T* from) {
   if constexpr (kColumns % kVector<T> == 0 && kPitch % kVector<T> == 0) {
-    using Vector = Column<T, kVector<T>>;
-    constexpr int kVectors = kColumns / kVector<T>;
-    for (int i = threadIdx.x; i < kHeight * kVectors; i += blockDim.x) {
-      copy_later((Vector*)to + i / kVectors * (kPitch / kVector<T>)+i % kVectors,
-                 (const Vector*)from + i);
+    if ((unsigned long long)from % 16 == 0) {
+      using Vector = Column<T, kVector<T>>;
+      constexpr int kVectors = kColumns / kVector<T>;
+      for (int i = threadIdx.x; i < kHeight * kVectors; i += blockDim.x) {
+        copy_later((Vector*)to + i / kVectors * (kPitch / kVector<T>)+i % kVectors,
+                   (const Vector*)from + i);
+      }
+      return;
     }
-  } else {
-    for (int i = threadIdx.x; i < kHeight * kColumns; i += blockDim.x) {
-      copy_later(to + i / kColumns * kPitch + i % kColumns, from + i);
-    }
+  }
+  for (int i = threadIdx.x; i < kHeight * kColumns; i += blockDim.x) {
+    copy_later(to + i / kColumns * kPitch + i % kColumns, from + i);
   }
 }
 // Threads write the elements that element-wise code of the same number of columns gave them.

@@ -3,21 +3,26 @@
 
 namespace antichain::device {
 
+// What is wrong, by the number of the run that the GPU is at. The host looks at that of a run when
+// it has ended.
 struct IndexNote {
-  unsigned long long taken;
-  long long source, numbers[8];
+  volatile unsigned char run;
+  struct alignas(8) Run {
+    unsigned long long taken;
+    long long source, numbers[8];
+  } runs[256];
 };
 
 // Notes down what is wrong, unless something was before.
 template <class... Numbers>
 __device__ void note_down(IndexNote* note, long long source, Numbers... numbers) {
-  if (atomicCAS_system(&note->taken, 0ULL, 1ULL) == 0) {
+  IndexNote::Run& run = note->runs[note->run];
+  if (atomicCAS(&run.taken, 0ULL, 1ULL) == 0) {
     const long long all[] = {(long long)numbers..., 0};
-    note->source = source;
+    run.source = source;
     for (int i = 0; i < int(sizeof...(numbers)); ++i) {
-      note->numbers[i] = all[i];
+      run.numbers[i] = all[i];
     }
-    __threadfence_system();
   }
 }
 
