@@ -59,6 +59,24 @@ def machine():
     }
 
 
+def gpu():
+    """Returns what the driver says about the first GPU."""
+    try:
+        found = output_of("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader").splitlines()[0]
+    except (OSError, subprocess.CalledProcessError, IndexError):
+        return {"gpu": "no GPU", "driver": "unknown"}
+    name, driver = found.rsplit(",", 1)
+    return {"gpu": name.strip(), "driver": driver.strip()}
+
+
+def difference(before, now):
+    """Says what keeps figures of two machines from one table; nothing where they may stand side by side."""
+    for what in ("gpu", "driver", "processor", "threads"):
+        if before.get(what) != now.get(what):
+            return f"{what} {before.get(what)} then, {now.get(what)} now"
+    return ""
+
+
 def shown(entry, digits=2):
     return f"{entry['milliseconds']:.{digits}f}" if "milliseconds" in entry else f"none: {entry['reason']}"
 

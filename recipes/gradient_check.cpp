@@ -4,8 +4,10 @@
 #include <cmath>
 
 #include "antichain/autodiff/grad.h"
+#include "antichain/ops/elementwise.h"
 #include "antichain/ops/state_ops.h"
 #include "antichain/session/session.h"
+#include "recipes/precision.h"
 #include "recipes/recipe_run.h"
 
 namespace antichain {
@@ -17,32 +19,62 @@ struct Gradients {
   std::vector<std::vector<double>> values;  // by parameter
 };
 
+constexpr const char* kScale = "loss_scale";
+
 // The loss and its gradients, compiled: the states have their first values then.
 struct GradientRun {
   std::vector<std::string> names;
   Executable executable;
 
-  Gradients operator()(const data::Batch& batch) const {
+  // The loss is multiplied by `scale` before it is differentiated, the gradients are not.
+  Gradients operator()(data::Batch batch, double scale) const {
+    batch[kScale] = Tensor::scalar(scale);
     const Results results = executable(batch);
     Gradients gradients{.loss = results.item<double>()};
     for (std::size_t i = 1; i < results.size(); ++i) {
       gradients.values.push_back(results[i].to_vector<double>());
+      for (double& value : gradients.values.back()) {
+        value /= scale;
+      }
     }
     return gradients;
   }
 };
 
+bool is_finite(const Gradients& gradients) {
+  return std::ranges::all_of(gradients.values, [](const std::vector<double>& values) {
+    return std::ranges::all_of(values, [](double value) { return std::isfinite(value); });
+  });
+}
+
 GradientRun compile_gradients(Session& session, const ModelContext& context, const Task& task,
                               const std::string& engine, const OptimiserOptions& optimiser) {
   const Var loss = total_loss(task.model(context));
   const std::vector<Var> weights = parameters(context.graph);
-  std::vector<Var> outputs = grad(loss, weights, {.engine = engine, .zero_if_unused = true});
+  const Var scale = context.graph.input(kScale, f64, {});
+  std::vector<Var> outputs =
+      vjp({loss}, {cast(scale, loss.dtype())}, weights, {.engine = engine, .zero_if_unused = true});
   outputs.insert(outputs.begin(), loss);
   std::vector<std::string> names;
   for (const Var weight : weights) {
     names.push_back(state_name(weight));
   }
   return {std::move(names), session.compile(outputs, {.optimiser = optimiser})};
+}
+
+// Halves the scale, as training does, until the gradients are finite. Every attempt starts from the
+// same states.
+Gradients scaled_gradients(const GradientRun& run, const data::Batch& batch, StateStore& states) {
+  const StateStore::Values before = states.all();
+  for (double scale = kFirstLossScale;; scale /= 2) {
+    Gradients found = run(batch, scale);
+    if (is_finite(found) || scale <= 1) {
+      return found;
+    }
+    for (const auto& [name, value] : before) {
+      states.set(name, value);
+    }
+  }
 }
 
 Tensor widened(const Tensor& tensor) {
@@ -95,7 +127,10 @@ GradientCheck check_gradients(const Recipe& recipe, const RecipeContext& context
   const GradientRun exact_run = compile_gradients(
       exact_session, {.graph = exact_graph, .settings = run.context().settings, .dtype = f64},
       run.task(), "", {.level = 0});
-  const Gradients found = found_run(batch), exact = exact_run(exact_batch);
+  const Gradients found = precision_of(run.context().settings).scales_loss
+                              ? scaled_gradients(found_run, batch, run.session().states())
+                              : found_run(batch, 1);
+  const Gradients exact = exact_run(exact_batch, 1);
 
   GradientCheck check{.loss = found.loss, .loss_f64 = exact.loss};
   for (std::size_t i = 0; i < found_run.names.size(); ++i) {

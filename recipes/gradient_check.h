@@ -21,8 +21,8 @@ struct GradientCheck {
 };
 
 /// Computes the gradients of the first batch at the initial parameters twice: by the engine that
-/// the settings name, in the precision that they name, and by back-propagation in float64 from the
-/// same parameters.
+/// the settings name, in the precision that they name (of a scaled loss where training scales it),
+/// and by back-propagation in float64 from the same parameters.
 GradientCheck check_gradients(const Recipe& recipe, const RecipeContext& context);
 
 }  // namespace antichain

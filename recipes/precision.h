@@ -16,6 +16,9 @@ struct Precision {
   bool scales_loss = false;  // or small gradients would be 0
 };
 
+/// What the loss is multiplied by at first; halved until the gradients fit into f16.
+inline constexpr double kFirstLossScale = 65536;
+
 /// Returns the option that chooses among the precisions there are.
 RecipeOption precision_option();
 /// Returns the one that was chosen.

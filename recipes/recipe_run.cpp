@@ -21,6 +21,10 @@ RecipeContext settled(const Recipe& recipe, RecipeContext context) {
   return context;
 }
 
+// Values that overflow on the way to a loss make a bad step, as gradients do that overflow; so many
+// in a row are not the scale's fault any more.
+constexpr std::int64_t kMostBadSteps = 20;
+
 // First of all: a misspelt engine is found before any data is loaded.
 Task prepared(const Recipe& recipe, const RecipeContext& context, const Session& session) {
   session.engines().find(context.settings.text("engine"));
@@ -163,6 +167,9 @@ std::vector<Evaluation> RecipeRun::evaluations() {
 TrainResult RecipeRun::train(TrainOptions options) {
   options.epochs = context_.settings.integer("epochs");
   options.patience = context_.settings.integer("patience");
+  if (precision_of(context_.settings).scales_loss) {
+    options.most_bad_steps = kMostBadSteps;
+  }
   const std::unique_ptr<data::Batches> batches = this->batches();
   Trainer trainer({.step = step(),
                    .batches = *batches,

@@ -20,8 +20,7 @@ namespace {
 
 using optim::Schedule;
 
-// The first steps halve it until the gradients fit into f16.
-constexpr optim::LossScaling kLossScaling = {.scale = 65536, .grow_after = 2000};
+constexpr optim::LossScaling kLossScaling = {.scale = kFirstLossScale, .grow_after = 2000};
 
 struct Choice {
   const RecipeSettings& settings;

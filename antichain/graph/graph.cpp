@@ -271,8 +271,7 @@ const StateInfo& Graph::add_state(StateInfo state) {
   }
   require(!state.name.empty(), "a state must have a name");
   require(state.name.find(kStateSeparator) == std::string::npos,
-          "state '{}' has '{}' in its name, which stands between names of states", state.name,
-          kStateSeparator);
+          "the name of a state must not contain '{}', got '{}'", kStateSeparator, state.name);
   for (Dim dim : state.type.shape) {
     require<ShapeError>(dim.is_constant(), "state '{}' must have a known shape, got {}", state.name,
                         to_string(state.type.shape));

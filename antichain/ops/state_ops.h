@@ -7,7 +7,7 @@
 namespace antichain {
 
 /// Declares a trainable state that starts as `initial` and returns its value. Its name is qualified
-/// by the scope.
+/// by the scope, and must neither be empty nor contain '|'.
 Var parameter(std::string_view name, const Operand& initial);
 /// Declares a state that optimisers leave alone (running statistics, moments) and returns its
 /// value.

@@ -92,7 +92,7 @@ class Executable {
   MemoryReport memory_report(const Feeds& feeds) const;
   /// Returns what the runs so far took beside themselves.
   RunStatistics statistics() const;
-  /// Returns the bytes that values in between take, for all the sizes seen so far.
+  /// Returns the bytes of values in between and of copies of feeds, for all the sizes seen so far.
   std::size_t memory_bytes() const;
   Graph& graph() const { return *graph_; }
   /// Returns how many ops a run has, those of inner regions counted once.

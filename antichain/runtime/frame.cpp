@@ -28,6 +28,14 @@ void Frame::allocate_memory() {
   set_memory(state_.backend->allocate(DType::u8, {bytes}).buffer(), 0);
 }
 
+std::size_t Frame::argument_bytes() const {
+  std::size_t bytes = 0;
+  for (const Tensor& own : own_arguments_) {
+    bytes += own.defined() ? own.bytes() : 0;
+  }
+  return bytes;
+}
+
 void Frame::set_memory(const std::shared_ptr<Buffer>& buffer, std::size_t offset) {
   memory_ = buffer;
   for (Slot slot = 0; slot < values_.size(); ++slot) {

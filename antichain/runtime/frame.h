@@ -34,6 +34,8 @@ class Frame {
 
   /// Returns the bytes that set_memory() must provide.
   std::size_t memory_bytes() const { return plan_.bytes; }
+  /// Returns the bytes of copies of arguments that lay elsewhere, which are kept for the next run.
+  std::size_t argument_bytes() const;
   /// Returns which value lies where, and when.
   MemoryReport memory_report() const;
   /// Lets the values lie in this buffer from now on, `offset` bytes behind its start.

@@ -1,7 +1,10 @@
 #include "antichain/runtime/frame_cache.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
+#include <new>
 
 namespace antichain {
 
@@ -24,6 +27,30 @@ std::shared_ptr<Buffer> FrameCache::allocate_for(const Entry& entry) {
   }
 }
 
+std::size_t FrameCache::memory_bytes() const {
+  std::size_t bytes = memory_ ? memory_->bytes() : 0;
+  for (const Entry& entry : entries_) {
+    bytes += entry.frame->argument_bytes();
+  }
+  return bytes;
+}
+
+// There is no plan to tell of yet: what does not fit is what kernels keep for themselves.
+std::unique_ptr<Frame> FrameCache::make_frame(RunState& state) const {
+  try {
+    return std::make_unique<Frame>(program_, state);
+  } catch (const OutOfMemory& error) {
+    throw OutOfMemory(
+        fmt::format("{}; that was memory for a kernel to work in, and a smaller batch "
+                    "may need less",
+                    error.what()),
+        error.where());
+  } catch (const std::bad_alloc&) {  // of a library
+    fail<DeviceError>("out of memory on {} while kernels were made ready",
+                      to_string(state.backend->device()));
+  }
+}
+
 FrameCache::Entry FrameCache::make(std::span<const Tensor* const> given,
                                    FunctionRef<void(RunState&)> prepare) {
   const auto start = std::chrono::steady_clock::now();
@@ -38,7 +65,7 @@ FrameCache::Entry FrameCache::make(std::span<const Tensor* const> given,
                                       ? std::optional(evaluate(shape, entry.state->env))
                                       : std::nullopt);
   }
-  entry.frame = std::make_unique<Frame>(program_, *entry.state);
+  entry.frame = make_frame(*entry.state);
   ++made_;
   seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return entry;

@@ -29,7 +29,7 @@ class FrameCache {
   /// Returns the frame for arguments of these shapes. Makes one if there is none, for the state
   /// that `prepare` has filled, and forgets the one that was not used for longest.
   const Entry& find(std::span<const Tensor* const> arguments, FunctionRef<void(RunState&)> prepare);
-  std::size_t memory_bytes() const { return memory_ ? memory_->bytes() : 0; }
+  std::size_t memory_bytes() const;
   RunStatistics statistics() const { return {made_, entries_.size(), seconds_}; }
 
   // Lists of the executable, kept here so that a run need not allocate them.
@@ -39,6 +39,7 @@ class FrameCache {
  private:
   static constexpr std::size_t kMaxFrames = 16;
 
+  std::unique_ptr<Frame> make_frame(RunState& state) const;
   Entry make(std::span<const Tensor* const> arguments, FunctionRef<void(RunState&)> prepare);
   static std::shared_ptr<Buffer> allocate_for(const Entry& entry);
 

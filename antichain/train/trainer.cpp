@@ -1,5 +1,7 @@
 #include "antichain/train/trainer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -32,8 +34,9 @@ void check(const Training& training, const TrainOptions& options) {
   require(options.keep > 0, "at least one checkpoint must be kept, got {}", options.keep);
   require(options.evaluate_every > 0, "evaluate_every must be above 0, got {}",
           options.evaluate_every);
-  require(options.checkpoint_every >= 0 && options.patience >= 0 && options.max_steps >= 0,
-          "checkpoint_every, patience and max_steps must not be negative");
+  require(options.checkpoint_every >= 0 && options.patience >= 0 && options.max_steps >= 0 &&
+              options.most_bad_steps >= 0,
+          "checkpoint_every, patience, max_steps and most_bad_steps must not be negative");
   require(options.patience == 0 || !training.evaluations.empty(),
           "patience needs an evaluation to watch");
   require(!options.resume || !options.folder.empty(), "resume needs a folder");
@@ -174,8 +177,9 @@ void Trainer::finish_step() {
   counted_until_ = now;
   const std::int64_t samples = started_->samples;
   started_.reset();
-  require<DataError>(std::isfinite(loss), "the loss is {} after step {}; a smaller lr may help",
-                     loss, state_.step);
+  if (!is_good(loss)) {
+    return;
+  }
   state_.loss_total += loss * static_cast<double>(samples);
   state_.loss_samples += samples;
   if (state_.step % note_every_ == 0) {
@@ -184,8 +188,18 @@ void Trainer::finish_step() {
   report_progress(loss);
 }
 
+// Whether a loss is a number. Throws when too many were not.
+bool Trainer::is_good(double loss) {
+  bad_steps_ = std::isfinite(loss) ? 0 : bad_steps_ + 1;
+  require<DataError>(bad_steps_ <= options_.most_bad_steps,
+                     "the loss is {} after step {}{}; a smaller lr may help", loss, state_.step,
+                     bad_steps_ > 1 ? fmt::format(", and {} times in a row", bad_steps_) : "");
+  return bad_steps_ == 0;
+}
+
 void Trainer::finish_epoch() {
   finish_step();
+  // NaN where every step was bad.
   train_loss_ = state_.loss_total / static_cast<double>(state_.loss_samples);
   note("train/loss", train_loss_);
   const bool last = state_.epoch == options_.epochs || state_.step == options_.max_steps;

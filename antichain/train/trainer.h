@@ -79,6 +79,9 @@ struct TrainOptions {
   std::int64_t patience = 0;
   std::int64_t evaluate_every = 1;  // epochs
   std::int64_t max_steps = 0;  // ends the run after that many steps; 0: at the end of the epochs
+  // Losses in a row that may be no numbers: for updates that leave such steps out by themselves, as
+  // loss scaling does. They count as steps and are in no mean.
+  std::int64_t most_bad_steps = 0;
   std::function<void(const TrainProgress&)> progress = {};
   std::function<bool()> stop = {};  // asked after every step; true: write a checkpoint and return
 };
@@ -98,7 +101,7 @@ class Trainer {
   Trainer(Training training, TrainOptions options);
   ~Trainer();
 
-  /// Trains to the end. Throws DataError when the loss is no longer a number.
+  /// Trains to the end. Throws DataError when the loss is no longer a number (see most_bad_steps).
   TrainResult run();
 
  private:
@@ -106,6 +109,7 @@ class Trainer {
   bool run_epoch();
   void run_step(const data::Batch& batch);
   void finish_step();
+  bool is_good(double loss);
   void finish_epoch();
   void note(const std::string& curve, double value);
   bool out_of_patience() const;
@@ -127,6 +131,7 @@ class Trainer {
   std::optional<StartedStep> started_;
   std::array<Results, 2> results_;  // of that step and of the one that is started meanwhile
   double train_loss_ = 0;
+  std::int64_t bad_steps_ = 0;  // in a row
   bool stopped_ = false;
   // Up to when time is counted: since then at least one step is on its way.
   std::chrono::steady_clock::time_point counted_until_;

@@ -1,5 +1,5 @@
 """What follows from the times of training steps on a GPU: goals, fractions of the roofline, the page."""
-from measuring import shown, table
+from measuring import difference, shown, table
 
 # What one NVIDIA H200 was measured to do: products of large matrices (FLOP/s), copies (bytes read and written).
 FLOPS = {"bf16": 781e12, "f16": 781e12, "tf32": 395e12, "f32": 51e12}
@@ -75,6 +75,27 @@ def conclusions(name, case):
     return {"ratio": ratio(case), "goal": goal_text(name), "met": is_met(name, case), "of_roofline": of_roofline}
 
 
+def kept_cases(before, now):
+    """Returns the cases of an earlier page that may stay beside new ones, each with the commit that it is of.
+
+    Raises ValueError where they may not: times of another machine or of another PyTorch are no comparison."""
+    differs = difference(before["machine"], now["machine"])
+    if not differs and before["pytorch"] != now["pytorch"]:
+        differs = f"PyTorch {before['pytorch']} then, {now['pytorch']} now"
+    if differs:
+        raise ValueError(f"the other cases were measured elsewhere ({differs}); measure all of them, or write to another --out")
+    return {name: {"commit": before["machine"]["commit"]} | case for name, case in before["steps"].items()}
+
+
+def other_commits(found):
+    """Says which cases are of other commits than the page."""
+    others = {}
+    for name, case in found["steps"].items():
+        if case.get("commit", found["machine"]["commit"]) != found["machine"]["commit"]:
+            others.setdefault(case["commit"], []).append(name)
+    return " ".join(f"Of commit {commit}: {', '.join(names)}." for commit, names in others.items())
+
+
 def row(name, case):
     def cell(way):
         return shown(case[way], 3) if way in case else "–"
@@ -101,7 +122,7 @@ def report(found):
         "# GPU benchmarks",
         f"Written by `benchmarks/gpu/run`: {about['gpu']}, driver {about['driver']}, {about['processor']}, "
         f"{about['threads']} threads, {about['date']}, commit {about['commit']}, PyTorch {found['pytorch']}. "
-        f"{met.count(True)} of {len(met)} goals are met.",
+        f"{met.count(True)} of {len(met)} goals are met. {other_commits(found)}".rstrip(),
         table(header, [row(name, case) for name, case in steps]),
         "Times are those of a step in bursts of ten, medians over bursts: the data lies on the GPU, and a burst ends when its "
         "last loss is on the host, in all three columns. PyTorch runs with its fused optimisers and chooses among cuDNN's convolutions by trying them; the column "

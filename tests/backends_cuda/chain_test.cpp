@@ -50,6 +50,18 @@ std::vector<ChainCase> chain_cases() {
              });
          return with_gradients(graph, {found.last[0]});
        }},
+      {"views that begin anywhere",
+       [](Graph& graph, DType dtype) {
+         const Var all = input(graph, "all", dtype, {1 + 16 * 16 + 5 * 16 * 16});
+         const Var w = reshape(slice(all, {{0, 1, 1 + 16 * 16}}), {16, 16});
+         const Var ws = reshape(slice(all, {{0, 1 + 16 * 16}}), {5, 16, 16});
+         const Var h = input(graph, "h", dtype, {"batch", 16});
+         const ChainResult found =
+             chain({h}, {ws}, [&](Var, const Vars& s, const Vars& x) -> StepResult {
+               return {{tanh(0.3 * matmul(s[0], w) + 0.2 * matmul(s[0], x[0]))}};
+             });
+         return with_gradients(graph, {found.last[0]});
+       }},
       {"recurrent",
        [](Graph& graph, DType dtype) {
          const Var xs = input(graph, "xs", dtype, {7, "batch", 10});

@@ -46,6 +46,7 @@ TEST(GeneratedCode, Lookups) {
   expect_compiles(lookup_text(Lookup::slices, f16, i64));
   expect_compiles(lookup_text(Lookup::elements, boolean, i32));
   expect_compiles(lookup_text(Lookup::marks, bf16, i64));
+  expect_compiles(look_text(i32));
 }
 
 TEST(GeneratedCode, Scatters) {

@@ -94,6 +94,90 @@ TEST_F(CudaTraining, WrongIndicesAreNamedWhenALateResultIsLookedAt) {
   EXPECT_THROW(results.wait(), DataError);
 }
 
+// Errors belong to the run that made them, and stay with it.
+TEST_F(CudaTraining, WrongIndicesAreToldToWhoWaitsForTheirRun) {
+  Session session({.device = "cuda"});
+  Graph graph = session.graph();
+  const Var x = graph.input("x", f32, {5}), at = graph.input("at", i64, {2});
+  const Var found = gather(x, at, 0);
+  const Executable run = session.compile({sum(found), found});
+  const auto feeds = [](std::int64_t last) {
+    return Feeds{{"x", Tensor::of<float>({5}, {0, 1, 2, 3, 4})},
+                 {"at", Tensor::of<std::int64_t>({2}, {1, last})}};
+  };
+  for (int round = 0; round < 3; ++round) {  // kernel by kernel, recorded, replayed
+    std::vector<Results> all(5);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      run.start_into(all[i], feeds(i == 1 ? 5 : i == 3 ? 17 : static_cast<std::int64_t>(i)));
+    }
+    for (const std::size_t i : {4, 3, 3, 2, 1, 0, 1}) {
+      const bool is_wrong = i == 1 || i == 3;
+      try {
+        EXPECT_EQ(all[i].item(), 1 + static_cast<float>(i));
+        EXPECT_EQ(all[i][1].to_vector<float>()[1], static_cast<float>(i));
+        EXPECT_FALSE(is_wrong) << i;
+      } catch (const DataError& error) {
+        EXPECT_TRUE(is_wrong) << i;
+        EXPECT_NE(std::string(error.what()).find(i == 1 ? "index 5 is" : "index 17 is"),
+                  std::string::npos)
+            << error.what();
+      }
+    }
+  }
+  EXPECT_EQ(run(feeds(4)).item(), 5);
+}
+
+// More runs on their way than there are places for what they note down.
+TEST_F(CudaTraining, VeryManyRunsOnTheirWayHaveTheirOwnErrors) {
+  Session session({.device = "cuda"});
+  Graph graph = session.graph();
+  const Var x = graph.input("x", f32, {5}), at = graph.input("at", i64, {1});
+  const Executable run = session.compile({gather(x, at, 0)});
+  for (int round = 0; round < 3; ++round) {
+    std::vector<Results> all(200);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      run.start_into(all[i], {{"x", Tensor::full(f32, {5}, 1)},
+                              {"at", Tensor::of<std::int64_t>({1}, {i % 50 == 7 ? 9 : 2})}});
+    }
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (i % 50 == 7) {
+        EXPECT_THROW(all[i].wait(), DataError) << i;
+      } else {
+        EXPECT_NO_THROW(all[i].wait()) << i;
+      }
+    }
+  }
+}
+
+TEST_F(CudaTraining, WrongIndicesAreNamedWhereTheResultIsEmptyOrThereIsNone) {
+  Session session({.device = "cuda"});
+  Graph graph = session.graph();
+  const Var x = graph.input("x", f32, {5, "n"}), at = graph.input("at", i64, {2});
+  parameter("w", full(graph, f32, {2}, 0));
+  const Var table = graph.input("table", f32, {5});
+  const Var update = assign(graph, "w", gather(table, at, 0));
+  const Executable empty = session.compile({gather(x, at, 0)}, {.updates = {update}});
+  const Executable none = session.compile({}, {.updates = {update}});
+  // Nothing is read or written where the indices point to.
+  const Executable unread = session.compile({gather(x, at, 0)});
+  const Var updates = graph.input("updates", f32, {2, x.dim(1)});
+  const Executable unwritten = session.compile({scatter_add(x, at, updates, 0)});
+  const Tensor wrong = Tensor::of<std::int64_t>({2}, {1, 5}), right = Tensor::zeros(i64, {2});
+  const Tensor values = Tensor::zeros(f32, {5}), no_columns = Tensor::zeros(f32, {5, 0});
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_THROW(empty({{"x", no_columns}, {"at", wrong}, {"table", values}}), DataError);
+    EXPECT_NO_THROW(empty({{"x", no_columns}, {"at", right}, {"table", values}}));
+    EXPECT_THROW(unread({{"x", no_columns}, {"at", wrong}}), DataError);
+    EXPECT_NO_THROW(unread({{"x", no_columns}, {"at", right}}));
+    const Tensor none_to_add = Tensor::zeros(f32, {2, 0});
+    EXPECT_THROW(unwritten({{"x", no_columns}, {"at", wrong}, {"updates", none_to_add}}),
+                 DataError);
+    EXPECT_NO_THROW(unwritten({{"x", no_columns}, {"at", right}, {"updates", none_to_add}}));
+    EXPECT_THROW(none({{"at", wrong}, {"table", values}}), DataError);
+    EXPECT_NO_THROW(none({{"at", right}, {"table", values}}));
+  }
+}
+
 // Many runs on their way at once, each with feeds of its own that are overwritten meanwhile.
 TEST_F(CudaTraining, RunsThatNobodyWaitsForSeeTheirOwnFeeds) {
   Session session({.device = "cuda"});

@@ -70,5 +70,27 @@ class Page(unittest.TestCase):
         self.assertIn("1 of 1 goals", page)
 
 
+class Merging(unittest.TestCase):
+    def before(self, **changes):
+        return {"machine": ABOUT | changes, "pytorch": "2", "steps": {SMALL: case(0.05, 1, 0.1), ADAM: case(1, 2, 3)}}
+
+    def test_cases_stay_with_their_commits(self):
+        now = {"machine": ABOUT | {"commit": "def", "date": "2000-01-02"}, "pytorch": "2"}
+        kept = gpu_page.kept_cases(self.before(), now)
+        self.assertEqual(kept[ADAM]["commit"], "abc")
+        again = gpu_page.kept_cases(now | {"steps": kept}, now | {"machine": ABOUT | {"commit": "ghi"}})
+        self.assertEqual(again[ADAM]["commit"], "abc")
+        page = gpu_page.report(now | {"steps": kept | {SMALL: case(0.04, 1, 1)}})
+        self.assertIn(f"commit def, PyTorch 2. 2 of 2 goals are met. Of commit abc: {ADAM}.\n", page)
+
+    def test_another_machine_is_refused(self):
+        now = {"machine": ABOUT, "pytorch": "2"}
+        for changes in ({"gpu": "another"}, {"driver": "1.3"}, {"processor": "another"}, {"threads": 3}):
+            with self.assertRaisesRegex(ValueError, "then, .* now"):
+                gpu_page.kept_cases(self.before(**changes), now)
+        with self.assertRaisesRegex(ValueError, "PyTorch 2 then, 3 now"):
+            gpu_page.kept_cases(self.before(), now | {"pytorch": "3"})
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -226,6 +226,11 @@ TEST(GradientCheck, SeesLowPrecision) {
       check_gradients(find_recipe("spirals"), context_with({{"precision", "bf16"}}));
   EXPECT_GT(check.max_relative_error(), 1e-4);
   EXPECT_LT(check.max_relative_error(), 0.2);
+  // Three bits more, and a loss that is scaled: no gradient is lost.
+  const GradientCheck half =
+      check_gradients(find_recipe("spirals"), context_with({{"precision", "fp16"}}));
+  EXPECT_GT(half.max_relative_error(), 1e-5);
+  EXPECT_LT(half.max_relative_error(), 0.25 * check.max_relative_error());
 }
 
 }  // namespace

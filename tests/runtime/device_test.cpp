@@ -184,6 +184,60 @@ TEST(ShortMemory, IsToldWithThePlanAndWhatHelps) {
   EXPECT_EQ(run({{"x", Tensor::full(f32, {10, 10}, 0)}}).item(), 0);
 }
 
+// A kernel that wants memory to work in for certain sizes.
+class HungryBackend final : public Backend {
+ public:
+  HungryBackend() {
+    kernels_.add(find_op("negate"),
+                 {.name = "hungry",
+                  .supports = [](Op) { return Support{}; },
+                  .plan = [](const KernelContext& context) -> KernelFunction {
+                    require<OutOfMemory>(context.out().numel() < 100, "out of memory on hungry");
+                    if (context.out().numel() == 50) {
+                      throw std::bad_alloc();
+                    }
+                    return [](KernelContext& run) { run.out().copy_from(run.in(0)); };
+                  }});
+  }
+  std::string_view name() const override { return "hungry"; }
+  Device device() const override { return {}; }
+  Tensor allocate(DType dtype, const Shape& shape) const override {
+    return Tensor::empty(dtype, shape);
+  }
+  Tensor to_device(const Tensor& tensor) const override { return tensor; }
+  Tensor to_host(const Tensor& tensor) const override { return tensor; }
+  void copy(const Tensor& to, const Tensor& from) const override { to.copy_from(from); }
+};
+
+TEST(ShortMemory, OfAKernelIsToldAsSuch) {
+  Session session(std::make_unique<HungryBackend>());
+  Graph graph = session.graph();
+  const Executable run = session.compile({negate(graph.input("x", f32, {"n"}))});
+  expect_error<OutOfMemory>(
+      "out of memory on hungry; that was memory for a kernel to work in, and a smaller batch may "
+      "need less",
+      [&] {
+        run({{"x", Tensor::zeros(f32, {100})}});
+      });
+  expect_error<DeviceError>("out of memory on cpu while kernels were made ready", [&] {
+    run({{"x", Tensor::zeros(f32, {50})}});
+  });
+  EXPECT_NO_THROW(run({{"x", Tensor::zeros(f32, {10})}}));
+}
+
+TEST(Memory, CopiesOfFeedsAreCounted) {
+  Session session(conformance::make_remote_backend());
+  Graph graph = session.graph();
+  const Executable run = session.compile({negate(graph.input("x", f32, {"n"}))});
+  run({{"x", Tensor::zeros(f32, {1000})}});
+  const std::size_t once = run.memory_bytes();
+  EXPECT_GE(once, 4000U);
+  run({{"x", Tensor::zeros(f32, {1000})}});
+  EXPECT_EQ(run.memory_bytes(), once);
+  run({{"x", Tensor::zeros(f32, {500})}});
+  EXPECT_EQ(run.memory_bytes(), once + 2000);
+}
+
 TEST(ShortMemory, NamesTheLargestValues) {
   MemoryReport report{.peak_bytes = 3 << 20};
   for (const int size : {1, 4, 2, 3}) {

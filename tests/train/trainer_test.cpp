@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <limits>
 
 #include "antichain/nn/layers.h"
 #include "antichain/ops/creation.h"
@@ -231,6 +232,35 @@ TEST(Trainer, ReportsEveryStep) {
   EXPECT_EQ(seen.back().epoch, 2);
   EXPECT_EQ(seen.back().samples, 100);
   EXPECT_FALSE(std::isnan(seen.back().accuracy));
+}
+
+// The losses of steps are the data itself.
+TrainResult train_on(const std::vector<float>& losses, std::int64_t most_bad_steps) {
+  Session session;
+  Graph graph = session.graph();
+  const Executable step = session.compile({mean(graph.input("x", f32, {"n"}))});
+  const auto count = static_cast<std::int64_t>(losses.size());
+  data::Batches batches(
+      std::make_shared<data::TensorDataset>(data::Batch{{"x", Tensor::of(Shape{count}, losses)}}),
+      {.batch = 1, .shuffle = false});
+  return Trainer({.step = step, .batches = batches, .states = session.states()},
+                 {.epochs = 2, .most_bad_steps = most_bad_steps})
+      .run();
+}
+
+TEST(Trainer, BadStepsAreInNoMeanWhereTheyMayHappen) {
+  const float bad = std::numeric_limits<float>::infinity(), worse = std::nanf("");
+  const TrainResult result = train_on({1, bad, worse, 3, bad, 5}, 2);
+  EXPECT_EQ(result.steps, 12);
+  EXPECT_EQ(result.train_loss, 3);
+  EXPECT_EQ(result.history.at("step/loss").size(), 6U);
+  expect_error<DataError>("the loss is inf after step 2; a smaller lr may help", [&] {
+    train_on({1, bad, 2}, 0);
+  });
+  expect_error<DataError>(
+      "the loss is inf after step 5, and 2 times in a row; a smaller lr may help", [&] {
+        train_on({1, bad, 1, bad, bad}, 1);
+      });
 }
 
 TEST(Trainer, MistakesAreSentences) {

@@ -1,6 +1,7 @@
 #include "antichain/backends/cuda/code_loader.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nvrtc.h>
 
 #include <mutex>
@@ -72,14 +73,21 @@ class Program {
   nvrtcProgram program_ = nullptr;
 };
 
+std::vector<std::string> options_for(int architecture) {
+  // Bits must not depend on which multiplications and additions meet: kernels say fma themselves.
+  return {fmt::format("--gpu-architecture=sm_{}", architecture), "--std=c++20", "--fmad=false",
+          "--device-as-default-execution-space"};
+}
+
+// Everything that the code depends on.
 std::string key_of(const std::string& text, int architecture) {
   int major = 0, minor = 0;
   check_compiler(nvrtc().nvrtcVersion(&major, &minor), "telling its version");
   Sha256 digest;
   const auto add = [&digest](std::string_view part) { digest.add(std::as_bytes(std::span(part))); };
-  add(fmt::format("nvrtc {}.{} sm_{}\n", major, minor, architecture));
+  add(fmt::format("nvrtc {}.{} {}\n", major, minor, fmt::join(options_for(architecture), " ")));
   for (const DeviceSource& source : device_sources()) {
-    add(source.text);
+    add(fmt::format("{}\n{}\n", source.name, source.text));
   }
   add(text);
   return digest.finish();
@@ -89,12 +97,13 @@ std::string key_of(const std::string& text, int architecture) {
 
 std::string compile_kernel(const std::string& text, int architecture) {
   const Program program(text);
-  const std::string target = fmt::format("--gpu-architecture=sm_{}", architecture);
-  // Bits must not depend on which multiplications and additions meet: kernels say fma themselves.
-  const char* const options[] = {target.c_str(), "--std=c++20", "--fmad=false",
-                                 "--device-as-default-execution-space"};
+  const std::vector<std::string> options = options_for(architecture);
+  std::vector<const char*> texts;
+  for (const std::string& option : options) {
+    texts.push_back(option.c_str());
+  }
   const nvrtcResult status =
-      nvrtc().nvrtcCompileProgram(program.get(), static_cast<int>(std::size(options)), options);
+      nvrtc().nvrtcCompileProgram(program.get(), static_cast<int>(texts.size()), texts.data());
   ensure(status == NVRTC_SUCCESS, "a kernel does not compile: {}\n{}\n{}",
          nvrtc().nvrtcGetErrorString(status), program.messages(), text);
   std::size_t size = 0;

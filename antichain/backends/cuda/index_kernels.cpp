@@ -56,6 +56,10 @@ struct Sizes {
 KernelFunction plan(const KernelContext& context, const Context& device, Lookup lookup,
                     const Sizes& sizes) {
   const int index_input = context.num_inputs() - 1;
+  if (context.out().numel() == 0) {
+    return lookup == Lookup::marks ? KernelFunction([](KernelContext&) {})
+                                   : plan_look(context, device, index_input, sizes.size);
+  }
   const std::string text =
       lookup_text(lookup, context.out().dtype(), context.in(index_input).dtype());
   std::vector<std::int64_t> slots(kNumSlots);
@@ -96,6 +100,40 @@ extern "C" __global__ void lookup(const Arguments a) {{
 }}
 )",
                      storage_type(dtype), storage_type(index), statements(lookup));
+}
+
+std::string look_text(DType index) {
+  return fmt::format(R"(#include "antichain/backends/cuda/device/index.cuh"
+using namespace antichain::device;
+struct Arguments {{
+  long long threads, size, source;
+  IndexNote* note;
+  const {}* indices;
+}};
+extern "C" __global__ void look(const Arguments a) {{
+  const long long step = (long long)gridDim.x * blockDim.x;
+  for (long long t = (long long)blockIdx.x * blockDim.x + threadIdx.x; t < a.threads; t += step) {{
+    checked(a.indices[t], a.size, a.note, a.source);
+  }}
+}}
+)",
+                     storage_type(index));
+}
+
+KernelFunction plan_look(const KernelContext& context, const Context& device, int index_input,
+                         std::int64_t size) {
+  const Tensor& indices = context.in(index_input);
+  IndexReport& report = device->report();
+  constexpr std::size_t kLookNote = 3, kLookIndices = 4;
+  const auto launch = std::make_shared<Launch>(
+      device, look_text(indices.dtype()), "look", indices.numel(),
+      std::vector<std::int64_t>{indices.numel(), size, report.source_of(std::string(context.where)),
+                                0, 0});
+  launch->set(kLookNote, report.device_address());
+  return [launch, index_input](KernelContext& run) {
+    launch->set(kLookIndices, run.in(index_input).raw());
+    launch->run();
+  };
 }
 
 void register_indexing(KernelTable& kernels, const Context& device) {

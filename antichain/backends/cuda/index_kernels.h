@@ -13,4 +13,10 @@ void register_indexing(KernelTable& kernels, const Context& context);
 /// Returns the kernel for these element types.
 std::string lookup_text(Lookup lookup, DType dtype, DType index);
 
+/// Returns the text of the function "look", which looks whether indices name elements.
+std::string look_text(DType index);
+/// Plans that for an op whose result is empty, so that nothing else would look.
+KernelFunction plan_look(const KernelContext& context, const Context& device, int index_input,
+                         std::int64_t size);
+
 }  // namespace antichain::cuda

@@ -6,6 +6,7 @@
 
 #include "antichain/backends/cuda/element_code.h"
 #include "antichain/backends/cuda/index_groups.h"
+#include "antichain/backends/cuda/index_kernels.h"
 #include "antichain/ops/indexing.h"
 #include "antichain/ops/reference/compute.h"
 
@@ -68,6 +69,9 @@ KernelFunction plan(const KernelContext& context, const Context& device, bool al
   const Tensor &x = context.in(0), &indices = context.in(1);
   const int axis = context.axis("axis", x.rank());
   const AxisSplit split(x.shape(), axis);
+  if (x.numel() == 0) {
+    return plan_look(context, device, 1, split.size);
+  }
   const std::int64_t count =
       along ? indices.shape()[static_cast<std::size_t>(axis)] : indices.numel();
   const bool grouped = !searches(x.numel(), count);
