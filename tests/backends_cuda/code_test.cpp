@@ -113,7 +113,70 @@ TEST_P(CudaCode, ReductionsCompile) {
   }
 }
 
+// Of all layouts: columns and lines, read in runs and one by one, by one block and by several.
+TEST_P(CudaCode, ReductionsOfAllSizesCompile) {
+  if (!sum_def().dtypes.contains(GetParam())) {
+    return;
+  }
+  const auto code = [](const Shape& shape, const Ints& axes) {
+    Graph graph;
+    const Var x = graph.input("x", GetParam(), {shape.begin(), shape.end()});
+    std::string text;
+    with_context(graph.add(sum_def(), {x}, {{"axes", axes}}),
+                 [&](const KernelContext& context) { text = reduce_code(context); });
+    EXPECT_FALSE(compile_kernel(text, kHopper).empty());
+    return text;
+  };
+  const auto has = [](const std::string& text, const std::string& words) {
+    return text.find(words) != std::string::npos;
+  };
+  EXPECT_TRUE(has(code({16'384, 64}, {0}), "kColumns = true, kSplit = true"));
+  EXPECT_TRUE(has(code({16'384, 63}, {0}), "kWidth = 1;"));
+  EXPECT_TRUE(has(code({128, 512}, {0}), "kColumns = true, kSplit = false"));
+  EXPECT_TRUE(has(code({1, 300'000}, {1}), "kColumns = false, kSplit = true"));
+  EXPECT_TRUE(has(code({128}, {}), "kColumns = false, kSplit = false"));
+  EXPECT_FALSE(has(code({128}, {}), "kWidth = 1;"));
+  EXPECT_TRUE(has(code({7, 13, 5}, {0, 2}), "kWidth = 1;"));
+}
+
 class CudaRowCode : public testing::TestWithParam<DType> {};
+
+std::string softmax_code(DType dtype, std::int64_t length) {
+  Graph graph;
+  const Var x = graph.input("x", dtype, {3, length});
+  const Vars results = fused(graph, [&] {
+    const Var e = exp(x - max(x, {1}, true));
+    const Var total = sum(e, {1}, true);
+    return Vars{e / total, log(total)};
+  });
+  std::string text;
+  with_context(results[0].producer(),
+               [&](const KernelContext& context) { text = row_code(context); });
+  return text;
+}
+
+TEST_P(CudaRowCode, RowsOfAllLengthsCompile) {
+  for (const std::int64_t length : {1, 2, 33, 512, 513, 4096, 100'000}) {
+    SCOPED_TRACE(length);
+    EXPECT_FALSE(compile_kernel(softmax_code(GetParam(), length), kHopper).empty());
+  }
+}
+
+// A warp has a row of the usual lengths and keeps its elements; long rows are walked again.
+TEST(CudaCode, ShortRowsAreKept) {
+  const auto has = [](const std::string& text, const std::string& words) {
+    return text.find(words) != std::string::npos;
+  };
+  EXPECT_TRUE(has(softmax_code(bf16, 512), "kThreads = 32, kWidth = 8, kRuns = 2;"));
+  EXPECT_TRUE(has(softmax_code(f32, 1024), "kThreads = 32, kWidth = 4, kRuns = 8;"));
+  EXPECT_TRUE(has(softmax_code(f32, 10), "kThreads = 8, kWidth = 2, kRuns = 1;"));
+  EXPECT_TRUE(has(softmax_code(f32, 1), "kThreads = 1, kWidth = 1, kRuns = 1;"));
+  EXPECT_TRUE(has(softmax_code(f32, 100'000), "kThreads = 512, kWidth = 4, kRuns = 0;"));
+  // What several walks read is computed by one of them.
+  const std::string kept = softmax_code(f32, 1024), walked = softmax_code(f32, 100'000);
+  EXPECT_EQ(kept.find("Exp()"), kept.rfind("Exp()"));
+  EXPECT_NE(walked.find("Exp()"), walked.rfind("Exp()"));
+}
 
 TEST_P(CudaRowCode, RowsCompile) {
   for (const Sample& sample : fused_def().samples()) {

@@ -11,18 +11,20 @@
 namespace antichain::cuda {
 
 /// Says how `outputs` results of `count` elements each are computed. A block has a power of two of
-/// threads `along` the elements of each of `across` results; `parts` blocks share the elements of
-/// their results, each taking `length` of them.
+/// threads `along` the elements of each of `across` results, or of `across` runs of results;
+/// `parts` blocks share the elements of their results, each taking `length` of them.
 struct BlockSplit {
-  static constexpr std::int64_t kThreads = 256;  // across * along
+  static constexpr std::int64_t kThreads = 512;  // across * along
 
   std::int64_t across, along, parts, length;
 
   /// Returns how many groups of blocks there are; each has `parts` of them.
   std::int64_t groups(std::int64_t outputs) const { return (outputs + across - 1) / across; }
 };
-/// Splits a reduction whose outputs lie side by side (columns) or whose elements do (rows).
-BlockSplit split_reduction(std::int64_t outputs, std::int64_t count, bool columns);
+/// Splits a reduction whose outputs lie side by side (columns).
+BlockSplit split_columns(std::int64_t outputs, std::int64_t count);
+/// Splits one whose elements do, and are read in runs of `width`, which divides the count.
+BlockSplit split_lines(std::int64_t outputs, std::int64_t count, std::int64_t width);
 
 /// Returns over how many blocks of `threads` each of some rows is dealt.
 std::int64_t split_rows(std::int64_t rows, std::int64_t length, std::int64_t threads);

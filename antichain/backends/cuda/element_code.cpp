@@ -112,6 +112,9 @@ std::string element_code(Op op, const ValueNames& names, bool contract) {
                        float_code(to, op.attrs().get<double>("low")),
                        float_code(to, op.attrs().get<double>("high")));
   }
+  if (to == DType::bf16 && op.def().name == "divide") {
+    return fmt::format("rounded<bf16>(near_quotient({}))", fmt::join(operands, ", "));
+  }
   return fmt::format("rounded<{}>(functors::{}()({}))", storage, camel_case(op.def().name),
                      fmt::join(operands, ", "));
 }

@@ -1,9 +1,10 @@
-// Fused ops that reduce rows, as generated kernels: one block of threads per row, or several where
-// rows are few, long and reduced to numbers.
+// Fused ops that reduce rows, as generated kernels: softmax, layer norm, cross-entropy, their
+// gradients.
 //
-// A row is walked once for every round of reductions and once for the results. What a walk needs of
-// the element-wise ops is computed in it again from the inputs, which the first walk has brought
-// into the caches, so nothing is stored in between.
+// Lanes of a warp have a short row, or all threads of a block a longer one, and keep its elements
+// in registers from walk to walk (row_body.h), so that it is read once. Rows that are too long for
+// that are read by each walk, and those that are few, long and reduced to numbers in one walk are
+// dealt to several blocks. row_layout.h chooses, row_writer.h writes the text.
 #pragma once
 
 #include "antichain/backends/cuda/device_context.h"

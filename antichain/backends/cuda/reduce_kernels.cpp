@@ -18,6 +18,8 @@ namespace antichain::cuda {
 namespace {
 
 constexpr std::int64_t kMostOf32Bits = std::int64_t{1} << 31;
+constexpr std::int64_t kLongestRun = 8, kRunBytes = 16;
+constexpr std::int64_t kManyElements = 1 << 19;  // enough for all threads of a large GPU
 
 // Which axes of the input are reduced: those named, or those that broadcasting had repeated.
 std::vector<bool> reduced_axes(const KernelContext& context) {
@@ -58,24 +60,101 @@ std::string place_function(const char* name, const StridedLoop& loop) {
       name, loop.members_code(), loop.positions_code(), loop.place_code(0));
 }
 
-// The kept and the reduced axes of an op's input.
+// How an op's input is walked: over its outputs, and over the elements of each.
 struct Walks {
   explicit Walks(const KernelContext& context) : Walks(context.in(0), reduced_axes(context)) {}
   Walks(const Tensor& x, const std::vector<bool>& chosen)
-      : kept(loop_over(x, chosen, false)), reduced(loop_over(x, chosen, true)) {}
+      : kept(loop_over(x, chosen, false)),
+        reduced(loop_over(x, chosen, true)),
+        columns(!kept.sizes.empty() && kept.strides[0].back() == 1 && kept.count > 1),
+        width(widest_run(static_cast<std::int64_t>(size_of(x.dtype())))),
+        split(columns ? split_columns(kept.count / width, reduced.count)
+                      : split_lines(kept.count, reduced.count, width)) {}
 
-  // Whether outputs lie side by side in memory, rather than the elements of one.
-  bool has_columns() const {
-    return !kept.sizes.empty() && kept.strides[0].back() == 1 && kept.count > 1;
-  }
+  std::int64_t groups() const { return split.groups(columns ? kept.count / width : kept.count); }
 
   StridedLoop kept, reduced;
+  bool columns;        // outputs lie side by side in memory, rather than the elements of one
+  std::int64_t width;  // elements that a thread reads at once
+  BlockSplit split;
+
+ private:
+  std::int64_t widest_run(std::int64_t element_bytes) const {
+    const StridedLoop &along = columns ? kept : reduced, &other = columns ? reduced : kept;
+    const auto fits = [&](std::int64_t length) {
+      return along.count % length == 0 && along.has_runs(length) && along.is_run(0, length) &&
+             std::ranges::all_of(other.strides[0],
+                                 [length](std::int64_t stride) { return stride % length == 0; });
+    };
+    // Where there are few elements, more threads are faster than wider ones.
+    const bool many = reduced.count > 0 && kept.count >= kManyElements / reduced.count;
+    std::int64_t length = columns && !many ? 1 : std::min(kLongestRun, kRunBytes / element_bytes);
+    while (length > 1 && !fits(length)) {
+      length /= 2;
+    }
+    return length;
+  }
 };
 
-// Threads of a block stand beside each other along what is packed. Where several blocks share the
-// elements of their outputs, the last of them that is done joins what they have found.
+// The end of a kernel whose threads have the totals of lines.
+std::string join_of_lines(bool split) {
+  std::string text = R"(  all[0] = join_row<Fold, kAlong, kThreads>(all[0]);
+  if (own == 0) {
+    give(o, all[0]);
+  }
+)";
+  if (split) {
+    text += R"(  if (!comes_last(a.counters + group, a.parts)) {
+    return;
+  }
+  All total = Fold::none<All>();
+  for (Index p = own; o < outputs && p < parts; p += kAlong) {
+    total = Fold::join(total, __ldcg(a.found + p * outputs + o));
+  }
+  total = join_row<Fold, kAlong, kThreads>(total);
+  if (own == 0 && o < outputs) {
+    finish(o, total);
+  }
+)";
+  }
+  return text;
+}
+
+// The same for columns. Those of a block, which are no more than threads where blocks share them,
+// are joined by as many threads as there are.
+std::string join_of_columns(bool split) {
+  std::string text = R"(  const Index first = group * (kAcross * kTotals);
+  join_columns<Fold, kAcross, kAlong>(all, [&](unsigned column, All total) {
+    give(first + column, total);
+  });
+)";
+  if (split) {
+    text += R"(  if (!comes_last(a.counters + group, a.parts)) {
+    return;
+  }
+  constexpr int kBeside = kAcross * kTotals, kBehind = kThreads / kBeside;
+  const Index output = first + threadIdx.x % kBeside;
+  All total[1] = {Fold::none<All>()};
+#pragma unroll 8
+  for (Index p = threadIdx.x / kBeside; output < outputs && p < parts; p += kBehind) {
+    total[0] = Fold::join(total[0], __ldcg(a.found + p * outputs + output));
+  }
+  join_columns<Fold, kBeside, kBehind>(total, [&](unsigned column, All joined) {
+    if (first + column < outputs) {
+      finish(first + column, joined);
+    }
+  });
+)";
+  }
+  return text;
+}
+
+// Threads of a block stand beside each other along what is packed; `own` is the place of one among
+// those that have the same outputs. A thread reads several runs before it adds them up. Where
+// several blocks share the elements of their outputs, the last of them that is done joins what they
+// have found.
 std::string reduce_text(const KernelContext& context, const FoldName& fold, const Walks& walks) {
-  std::string text = "#include \"antichain/backends/cuda/device/fold.cuh\"\n";
+  std::string text = "#include \"antichain/backends/cuda/device/column.cuh\"\n";
   text += "using namespace antichain;\nusing namespace antichain::device;\n";
   text += fmt::format(
       "using Index = {};\n",
@@ -83,55 +162,93 @@ std::string reduce_text(const KernelContext& context, const FoldName& fold, cons
   text += fmt::format("using In = {};\nusing Out = {};\nusing Fold = {};\n",
                       storage_type(context.in(0).dtype()), storage_type(context.out().dtype()),
                       fold.name);
+  text += fmt::format("constexpr int kAcross = {}, kAlong = {}, kThreads = {}, kWidth = {};\n",
+                      walks.split.across, walks.split.along, BlockSplit::kThreads, walks.width);
+  const bool split = walks.split.parts > 1;
+  text += fmt::format("constexpr bool kColumns = {}, kSplit = {};\n", walks.columns, split);
   text += place_function("kept", walks.kept) + place_function("reduced", walks.reduced);
   text += R"(
+using Few = FoldTypes<Fold, Compute<In>>::Few;
+using All = FoldTypes<Fold, Compute<In>>::All;
+constexpr int kTotals = kColumns ? kWidth : 1;  // of a thread
+constexpr int kStep = kColumns ? 1 : kWidth;    // between runs of an output
+constexpr int kRuns = 8;                        // read before they are added up
+constexpr int kAtOnce = 8 / kStep;              // runs that are added up before their total joins
 struct Arguments {
   keptAxes kept;
   reducedAxes reduced;
-  long long columns, across, along, parts, length;
+  long long parts, length, aligned;
   const In* in;
   Out* out;
-  Total<In>* found;
+  All* found;
   unsigned* counters;
 };
-extern "C" __global__ void reduce(const Arguments a) {
-  __shared__ Total<In> shared[256];
-  const unsigned across = a.across, along = a.along;
-  const unsigned own = a.columns ? threadIdx.x / across : threadIdx.x % along;
-  const unsigned stride = a.columns ? across : 1;
-  const Index group = blockIdx.x / Index(a.parts), part = blockIdx.x % Index(a.parts);
-  const long long o =
-      (long long)group * across + (a.columns ? threadIdx.x % across : threadIdx.x / along);
-  const bool is_output = o < a.kept.count;
-  Total<In> total = Fold::none<Total<In>>();
-  if (is_output) {
-    const In* const start = a.in + kept_at(a.kept, Index(o));
-    const Index begin = part * Index(a.length), rest = Index(a.reduced.count) - begin;
-    const Index end = begin + (rest < Index(a.length) ? rest : Index(a.length));
-#pragma unroll 4
-    for (Index r = begin + own; r < end; r += along) {
-      total = Fold::join(total, Total<In>(load<In>(start[reduced_at(a.reduced, r)])));
+
+// What this thread finds of its outputs, the first of which is o, from element `begin` to `end`.
+template <bool kAligned>
+__forceinline__ void fold_elements(const Arguments& a, Index o, Index begin, Index end,
+                                   unsigned own, All (&all)[kTotals]) {
+  const In* const start = a.in + kept_at(a.kept, o);
+  for (Index first = begin + own * kStep; first < end; first += kRuns * kAlong * kStep) {
+    Run<In, kWidth> runs[kRuns];
+#pragma unroll
+    for (int n = 0; n < kRuns; ++n) {
+      const Index r = first + n * kAlong * kStep;
+      if (r < end) {
+        runs[n] = read_run<kAligned, In, kWidth>(start + reduced_at(a.reduced, r));
+      }
+    }
+#pragma unroll
+    for (int n = 0; n < kRuns; n += kAtOnce) {
+#pragma unroll
+      for (int t = 0; t < kTotals; ++t) {
+        Few few = Fold::none<Few>();
+#pragma unroll
+        for (int m = n; m < n + kAtOnce; ++m) {
+          if (first + m * kAlong * kStep < end) {
+#pragma unroll
+            for (int e = 0; e < kStep; ++e) {
+              few = Fold::join(few, Few(load<In>(runs[m].at[t + e])));
+            }
+          }
+        }
+        all[t] = Fold::join(all[t], All(few));
+      }
     }
   }
-  total = join_threads<Fold>(total, shared, own, along, stride);
-  if (a.parts > 1) {
-    if (is_output && own == 0) {
-      a.found[part * a.kept.count + o] = total;
-    }
-    if (!comes_last(a.counters + group, a.parts)) {
-      return;
-    }
-    total = Fold::none<Total<In>>();
-    for (Index p = own; is_output && p < Index(a.parts); p += along) {
-      total = Fold::join(total, __ldcg(a.found + p * a.kept.count + o));
-    }
-    total = join_threads<Fold>(total, shared, own, along, stride);
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads)
+reduce(const __grid_constant__ Arguments a) {
+  const unsigned own = kColumns ? threadIdx.x / kAcross : threadIdx.x % kAlong;
+  const unsigned beside = kColumns ? threadIdx.x % kAcross : threadIdx.x / kAlong;
+  const Index parts = a.parts, outputs = a.kept.count;
+  const Index group = kSplit ? blockIdx.x / parts : blockIdx.x;
+  const Index part = kSplit ? blockIdx.x % parts : 0;
+  const Index begin = part * Index(a.length), rest = Index(a.reduced.count) - begin;
+  const Index end = begin + (rest < Index(a.length) ? rest : Index(a.length));
+  const Index o = (group * kAcross + beside) * kTotals;
+  All all[kTotals];
+#pragma unroll
+  for (int t = 0; t < kTotals; ++t) {
+    all[t] = Fold::none<All>();
   }
-  if (is_output && own == 0) {
+  if (o < outputs) {
+    if (kWidth > 1 && a.aligned) {
+      fold_elements<(kWidth > 1)>(a, o, begin, end, own, all);
+    } else {
+      fold_elements<false>(a, o, begin, end, own, all);
+    }
+  }
+  const auto finish = [&](Index output, All total) {
 )";
-  text += fmt::format("    a.out[o] = stored<Out>(Compute<Out>({}));\n  }}\n}}\n",
+  text += fmt::format("    a.out[output] = stored<Out>(Compute<Out>({}));\n  }};\n",
                       fold.averages ? "total / (double)a.reduced.count" : "total");
-  return text;
+  text += "  const auto give = [&](Index output, All total) {\n    if (output < outputs) {\n";
+  text += split ? "      a.found[part * outputs + output] = total;\n"
+                : "      finish(output, total);\n";
+  text += "    }\n  };\n";
+  return text + (walks.columns ? join_of_columns(split) : join_of_lines(split)) + "}\n";
 }
 
 KernelFunction plan(const KernelContext& context, const Context& device, const FoldName& fold) {
@@ -139,28 +256,30 @@ KernelFunction plan(const KernelContext& context, const Context& device, const F
   const std::int64_t outputs = walks.kept.count;
   require<ShapeError>(!fold.chooses || outputs == 0 || walks.reduced.count > 0,
                       "{}: there is no element to choose from", context.where);
-  const bool columns = walks.has_columns();
-  const BlockSplit split = split_reduction(outputs, walks.reduced.count, columns);
-  const std::int64_t groups = split.groups(outputs);
+  const BlockSplit& split = walks.split;
   std::vector<std::int64_t> slots = walks.kept.slots();
   const std::vector<std::int64_t> more = walks.reduced.slots();
   slots.insert(slots.end(), more.begin(), more.end());
-  slots.insert(slots.end(),
-               {columns ? 1 : 0, split.across, split.along, split.parts, split.length});
-  const std::size_t first = slots.size();
-  slots.resize(first + 4);
-  const auto launch =
-      std::make_shared<Launch>(device, reduce_text(context, fold, walks), "reduce",
-                               groups * split.parts, dim3(BlockSplit::kThreads), std::move(slots));
+  slots.insert(slots.end(), {split.parts, split.length});
+  const std::size_t aligned = slots.size(), in = aligned + 1, out = aligned + 2;
+  slots.resize(aligned + 5);
+  const auto launch = std::make_shared<Launch>(device, reduce_text(context, fold, walks), "reduce",
+                                               walks.groups() * split.parts,
+                                               dim3(BlockSplit::kThreads), std::move(slots));
   std::shared_ptr<const PartialResults> found;
   if (split.parts > 1) {
-    found = std::make_shared<const PartialResults>(device, outputs * split.parts, groups);
-    launch->set(first + 2, found->results());
-    launch->set(first + 3, found->counters());
+    found = std::make_shared<const PartialResults>(device, outputs * split.parts, walks.groups());
+    launch->set(aligned + 3, found->results());
+    launch->set(aligned + 4, found->counters());
   }
-  return [launch, first, found](KernelContext& run) {
-    launch->set(first, run.in(0).raw());
-    launch->set(first + 1, run.out().raw());
+  const std::size_t run_bytes =
+      static_cast<std::size_t>(walks.width) * size_of(context.in(0).dtype());
+  return [launch, found, aligned, in, out, run_bytes](KernelContext& run) {
+    // Views may begin anywhere.
+    const auto address = reinterpret_cast<std::uintptr_t>(run.in(0).raw());
+    launch->set(aligned, std::int64_t{address % run_bytes == 0 ? 1 : 0});
+    launch->set(in, run.in(0).raw());
+    launch->set(out, run.out().raw());
     launch->run();
   };
 }

@@ -76,6 +76,16 @@ __device__ S stored(Compute<S> value) {
   }
 }
 
+// The element that a value is which was rounded before.
+template <class S>
+__device__ S packed(Compute<S> value) {
+  if constexpr (std::is_same_v<S, bf16>) {
+    return {(unsigned short)(__float_as_uint(value) >> 16)};
+  } else {
+    return stored<S>(value);
+  }
+}
+
 // What a value is after it was stored as an S and read again.
 template <class S>
 __device__ Compute<S> rounded(Compute<S> value) {
@@ -105,6 +115,16 @@ __device__ Compute<To> cast_to(C value) {
   } else {
     return rounded<To>(Compute<To>(value));
   }
+}
+
+// The quotient of two bf16, to be rounded to one: it differs by 2 units of a float at most from the
+// exact one, which is never so near to the middle between two bf16 that this would matter. For if m
+// is such a middle, of 9 bits, then a - m * b is a whole number of units of a product of 17 bits,
+// and not 0.
+inline __device__ float near_quotient(float a, float b) {
+  float quotient;
+  asm("div.full.f32 %0, %1, %2;" : "=f"(quotient) : "f"(a), "f"(b));
+  return quotient;
 }
 
 // Elements side by side that are read and written at once: a power of two of them, 16 bytes at

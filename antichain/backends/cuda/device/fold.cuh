@@ -1,4 +1,6 @@
-// Reductions: totals are double or 64 bits wide, so that nothing is lost before the end.
+// Reductions: totals are double or 64 bits wide, so that nothing is lost before the end. Elements
+// of smaller floats may be added up in float, a few at a time; the least and the largest of them
+// need no more than their own type.
 #pragma once
 
 #include "antichain/backends/cuda/device/element.cuh"
@@ -53,7 +55,13 @@ struct FoldMin {
   }
   template <class T>
   static T join(T a, T b) {
-    return functors::Minimum()(a, b);
+    if constexpr (std::is_same_v<T, float>) {
+      float chosen;  // one instruction that does what the functor says
+      asm("min.NaN.f32 %0, %1, %2;" : "=f"(chosen) : "f"(a), "f"(b));
+      return chosen;
+    } else {
+      return functors::Minimum()(a, b);
+    }
   }
 };
 struct FoldMax {
@@ -67,9 +75,51 @@ struct FoldMax {
   }
   template <class T>
   static T join(T a, T b) {
-    return functors::Maximum()(a, b);
+    if constexpr (std::is_same_v<T, float>) {
+      float chosen;  // one instruction that does what the functor says
+      asm("max.NaN.f32 %0, %1, %2;" : "=f"(chosen) : "f"(a), "f"(b));
+      return chosen;
+    } else {
+      return functors::Maximum()(a, b);
+    }
   }
 };
+
+// What a fold of values of type C is kept in: of a few elements of a thread, and of all. GPUs
+// convert only a few floats to double at a time.
+template <class Fold, class C>
+struct FoldTypes {
+  using Few = typename TotalOf<C>::Type;
+  using All = Few;
+};
+template <>
+struct FoldTypes<FoldSum, float> {
+  using Few = float;
+  using All = double;
+};
+template <>
+struct FoldTypes<FoldMin, float> {
+  using Few = float;
+  using All = float;
+};
+template <>
+struct FoldTypes<FoldMax, float> {
+  using Few = float;
+  using All = float;
+};
+
+constexpr int kLanes = 32;  // of a warp
+
+// Joins the totals of `kCount` lanes side by side, a power of two; all lanes of the warp must come
+// here. They get the bits of the first: the least of 0 and -0 depends on the order.
+template <class Fold, int kCount, class T>
+T join_lanes(T total) {
+#pragma unroll
+  for (int step = kCount / 2; step > 0; step /= 2) {
+    total = Fold::join(total, __shfl_down_sync(~0U, total, step, kCount));
+  }
+  return kCount > 1 ? __shfl_sync(~0U, total, 0, kCount) : total;
+}
 
 // Joins the totals of `along` threads, a power of two, in an order that the sizes decide. Each
 // stands `stride` threads behind the one before it; `own` is the place of this one among them.
