@@ -28,10 +28,12 @@ void expect_compiles(const std::string& text) {
 }
 
 TEST(GeneratedCode, Movement) {
-  const StridedLoop transposed({3, 5}, {Strides{5, 1}, Strides{1, 3}});
-  const StridedLoop packed({3, 5}, {Strides{5, 1}, Strides{5, 1}});
-  expect_compiles(strided_copy_text(transposed, 2));
-  expect_compiles(strided_copy_text(packed, 8));
+  for (const std::int64_t bytes : {1, 2, 4, 8}) {
+    expect_compiles(copy_text(bytes, 1, 1, false));
+    expect_compiles(copy_text(bytes, 3, 8, true));
+    expect_compiles(tiled_copy_text(bytes, 0));
+    expect_compiles(tiled_copy_text(bytes, 2));
+  }
   expect_compiles(dynamic_window_text(0, 4, i64, false));
   expect_compiles(dynamic_window_text(3, 1, i32, true));
 }

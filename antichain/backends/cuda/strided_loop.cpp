@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 namespace antichain::cuda {
 
@@ -25,6 +26,17 @@ Strides broadcast_strides(const Tensor& tensor, const Shape& shape) {
     strides[axis + added] = tensor.shape()[axis] == 1 ? 0 : tensor.strides()[axis];
   }
   return strides;
+}
+
+std::int64_t reciprocal_of(std::int64_t size) {
+  constexpr std::uint64_t kOne = std::uint64_t{1} << 32;
+  if (size < 1 || size >= std::int64_t{1} << 31) {
+    return 0;
+  }
+  const auto divisor = static_cast<std::uint64_t>(size);
+  const auto shift = static_cast<std::uint64_t>(std::bit_width(divisor - 1));  // log2, rounded up
+  const std::uint64_t factor = kOne * ((std::uint64_t{1} << shift) - divisor) / divisor + 1;
+  return static_cast<std::int64_t>(shift << 32 | factor);
 }
 
 StridedLoop::StridedLoop(const Shape& shape, std::span<const Tensor* const> operands)

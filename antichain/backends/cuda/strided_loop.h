@@ -42,6 +42,9 @@ struct StridedLoop {
   bool has_strided() const;
 };
 
+/// Returns what indices below 2^31 are divided by a size with (device/division.cuh), in one slot;
+/// something without meaning for sizes that no such index needs.
+std::int64_t reciprocal_of(std::int64_t size);
 /// Returns the strides of a tensor broadcast to a shape.
 Strides broadcast_strides(const Tensor& tensor, const Shape& shape);
 
