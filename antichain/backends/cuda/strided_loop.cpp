@@ -113,8 +113,12 @@ std::string StridedLoop::positions_code() const {
   }
   code = "    Index rest = i;\n";
   for (std::size_t axis = sizes.size(); axis-- > 1;) {
-    code += fmt::format("    const Index p{0} = rest % Index(a.sizes[{0}]);\n", axis);
-    code += fmt::format("    rest /= Index(a.sizes[{}]);\n", axis);
+    code += fmt::format(
+        "    const Index above{0} = antichain::device::quotient(rest, a.sizes[{0}], "
+        "a.reciprocals[{0}]);\n"
+        "    const Index p{0} = rest - above{0} * Index(a.sizes[{0}]);\n"
+        "    rest = above{0};\n",
+        axis);
   }
   return code + "    const Index p0 = rest;\n";
 }
@@ -137,8 +141,10 @@ std::string StridedLoop::place_code(std::size_t operand) const {
 
 std::string StridedLoop::members_code() const {
   const std::size_t axes = std::max<std::size_t>(sizes.size(), 1);
-  return fmt::format("  long long count;\n  long long sizes[{}];\n  long long strides[{}][{}];\n",
-                     axes, std::max<std::size_t>(strides.size(), 1), axes);
+  return fmt::format(
+      "  long long count;\n  long long sizes[{0}];\n"
+      "  antichain::device::Reciprocal reciprocals[{0}];\n  long long strides[{1}][{0}];\n",
+      axes, std::max<std::size_t>(strides.size(), 1));
 }
 
 std::vector<std::int64_t> StridedLoop::slots() const {
@@ -149,6 +155,9 @@ std::vector<std::int64_t> StridedLoop::slots() const {
     slots.resize(slots.size() + axes - values.size(), 1);
   };
   append(sizes);
+  std::vector<std::int64_t> reciprocals;
+  std::ranges::transform(sizes, std::back_inserter(reciprocals), reciprocal_of);
+  append(reciprocals);
   for (const std::vector<std::int64_t>& each : strides) {
     append(each);
   }

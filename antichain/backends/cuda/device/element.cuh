@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "antichain/backends/cuda/device/division.cuh"
 #include "antichain/backends/cuda/device/word.cuh"
 #include "antichain/ops/elementwise_functors.h"
 
