@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "antichain/backends/cuda/along_kernels.h"
+#include "antichain/backends/cuda/cast_kernels.h"
 #include "antichain/backends/cuda/code_loader.h"
 #include "antichain/backends/cuda/creation_kernels.h"
 #include "antichain/backends/cuda/csr_pattern.h"
@@ -38,6 +39,13 @@ TEST(GeneratedCode, Movement) {
   expect_compiles(dynamic_window_text(3, 1, i32, true));
 }
 
+TEST(GeneratedCode, Casts) {
+  for (const DType from : kAnyDType.members()) {
+    expect_compiles(casts_text(from, bf16, 1));
+    expect_compiles(casts_text(f32, from, 4));
+  }
+}
+
 TEST(GeneratedCode, Creation) {
   expect_compiles(iota_text(bf16));
   expect_compiles(iota_text(u8));
@@ -48,6 +56,7 @@ TEST(GeneratedCode, Lookups) {
   expect_compiles(lookup_text(Lookup::slices, f16, i64));
   expect_compiles(lookup_text(Lookup::elements, boolean, i32));
   expect_compiles(lookup_text(Lookup::marks, bf16, i64));
+  expect_compiles(lookup_text(Lookup::checked_marks, boolean, i32));
 }
 
 TEST(GeneratedCode, Scatters) {
