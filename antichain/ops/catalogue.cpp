@@ -3,6 +3,7 @@
 #include "antichain/base/edit_distance.h"
 #include "antichain/base/error.h"
 #include "antichain/ops/along_axis.h"
+#include "antichain/ops/cast_all.h"
 #include "antichain/ops/control_flow.h"
 #include "antichain/ops/convolution.h"
 #include "antichain/ops/creation.h"
@@ -54,6 +55,7 @@ const std::vector<OpFamily>& op_families() {
       {"Control flow", control_flow_family()},
       {"Fusion", fusion_family()},
       {"Fusion with products", product_fusion_family()},
+      {"Several values at once", cast_all_family()},
   };
   return families;
 }

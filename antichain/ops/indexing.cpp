@@ -98,8 +98,10 @@ void scatter_add_reference(KernelContext& context) {
 
 void one_hot_reference(KernelContext& context) {
   const Tensor& out = context.out();
-  const std::vector<std::int64_t> indices = context.in(0).to_vector<std::int64_t>();
   const std::int64_t classes = context.size("classes");
+  const std::vector<std::int64_t> indices = context.attr<bool>("checked")
+                                                ? checked_indices(context, 0, classes)
+                                                : context.in(0).to_vector<std::int64_t>();
   out.copy_from(Tensor::zeros(out.dtype(), out.shape()));
   const Tensor rows = out.reshape({static_cast<std::int64_t>(indices.size()), classes});
   const Tensor one = Tensor::full(out.dtype(), {}, 1);
@@ -163,9 +165,10 @@ std::vector<Sample> scatter_add_samples() {
 }
 
 std::vector<Sample> one_hot_samples() {
-  const auto with = [](Dim classes, DType dtype) {
+  const auto with = [](Dim classes, DType dtype, bool checked = false) {
     return [=](Graph&, std::span<const Var> in) {
-      return std::vector<Var>{one_hot(in[0], classes, dtype)};
+      return std::vector<Var>{apply(
+          one_hot_def(), {in[0]}, {{"classes", classes}, {"dtype", dtype}, {"checked", checked}})};
     };
   };
   return {
@@ -173,6 +176,7 @@ std::vector<Sample> one_hot_samples() {
       {"outside", {indices_of({3}, {-1, 7, 1})}, with(2, DType::f64)},
       {"i32 matrix to integers", {indices_of({2, 1}, {1, 0}, DType::i32)}, with(2, DType::i8)},
       {"scalar to bool", {indices_of({}, {4})}, with(5, DType::boolean)},
+      {"checked", {indices_of({4}, {4, 0, 2, 2})}, with(5, DType::boolean, true)},
       {"no indices", {indices_of({0}, {})}, with(3, DType::bf16)},
       {"no classes", {indices_of({2}, {0, 1})}, with(0, DType::f32)},
   };
@@ -212,7 +216,9 @@ const OpDef& one_hot_def() {
   static const OpDef def{
       .name = "one_hot",
       .doc = "Marks each index by a 1 along a new last axis.",
-      .attributes = {{"classes", "size of the new axis"}, {"dtype", "type of the result"}},
+      .attributes = {{"classes", "size of the new axis"},
+                     {"dtype", "type of the result"},
+                     {"checked", "whether an index outside is an error", {false}}},
       .dtypes = {DType::i32, DType::i64},
       .infer = infer_one_hot,
       .no_gradient = "the indices are integers",

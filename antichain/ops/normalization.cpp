@@ -117,6 +117,14 @@ const OpDef& log_softmax_def() {
   return def;
 }
 
+constexpr std::int64_t kFewClasses = 1024;  // marks of all classes take little memory
+
+// True for the class of each row, which must be one.
+Var marks_of(Var logits, Var labels) {
+  return apply(one_hot_def(), {labels},
+               {{"classes", logits.dim(-1)}, {"dtype", DType::boolean}, {"checked", true}});
+}
+
 std::vector<VarType> infer_cross_entropy(InferContext& context) {
   context.require_inputs(2);
   context.require_dtype(0, kFloats);
@@ -159,14 +167,20 @@ const OpDef& cross_entropy_def() {
       .vjp =
           [](VjpContext& context) {
             const Var logits = context.input(0), labels = context.input(1);
-            const Var target = one_hot(labels, logits.dim(-1), logits.dtype());
+            const Var target = cast(marks_of(logits, labels), logits.dtype());
             return Vars{(softmax(logits) - target) * expand_dims(context.grad(), -1), Var()};
           },
       .decompose =
           [](Op op) {
             const Var logits = op.input(0), labels = op.input(1);
-            const Var chosen = take_along(logits, expand_dims(labels, -1), -1);
-            return Vars{logsumexp(logits, {-1}) - squeeze(chosen, -1)};
+            const Var total = logsumexp(logits, {-1});
+            if (const Dim classes = logits.dim(-1);
+                !classes.is_constant() || classes.constant() > kFewClasses) {
+              return Vars{total - squeeze(take_along(logits, expand_dims(labels, -1), -1), -1)};
+            }
+            // The gradient's marks serve the loss, too, which is one walk over the rows then. What
+            // is infinite must not be multiplied by 0.
+            return Vars{total - sum(select(marks_of(logits, labels), logits, 0), {-1})};
           },
       .reference = cross_entropy_reference,
       .samples =

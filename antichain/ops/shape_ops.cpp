@@ -75,6 +75,20 @@ Rewrite reshape_to_same() {
            }}};
 }
 
+Rewrite reshape_of_repeated_number() {
+  return {"reshape(broadcast_to(number)) -> broadcast_to(number)",
+          [](Op op) -> std::optional<Vars> {
+            const Var x = op.input(0);
+            if (!made_by(x, broadcast_to_def()) || x.producer().input(0).rank() != 0) {
+              return std::nullopt;
+            }
+            return one(broadcast_to(x.producer().input(0), op.output().shape()));
+          },
+          {"repeated number", {{{}}}, [](Graph&, std::span<const Var> in) {
+             return one(reshape(broadcast_to(in[0], {6}), {2, 3}));
+           }}};
+}
+
 std::vector<int> permutation_of(const Attrs& attrs) {
   const Ints& permutation = attrs.get<Ints>("permutation");
   return {permutation.begin(), permutation.end()};
@@ -167,7 +181,7 @@ const OpDef& reshape_def() {
           [](VjpContext& context) {
             return one(reshape(context.grad(), context.input(0).shape()));
           },
-      .rewrites = {reshape_to_same(), reshape_of_reshape()},
+      .rewrites = {reshape_to_same(), reshape_of_reshape(), reshape_of_repeated_number()},
       .reference = copy_packed,
       .view =
           [](const KernelContext& context) {

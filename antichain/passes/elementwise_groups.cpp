@@ -8,6 +8,7 @@
 #include <tuple>
 #include <unordered_set>
 
+#include "antichain/graph/structural_ops.h"
 #include "antichain/ops/fused.h"
 #include "antichain/ops/reduce.h"
 
@@ -16,6 +17,9 @@ namespace antichain {
 namespace {
 
 constexpr std::size_t kMaxOps = 48;  // of a group: more would not fit into the nearest cache
+
+// Elements that a frame keeps (kFixedBytes of runtime/frame_binder.cpp), of the widest type.
+constexpr std::int64_t kFixedElements = 512;
 
 // What waits, or may find that sizes do not match, stays by itself.
 bool is_free(Op op) { return op.control_edges().empty() && op.graph().constraints(op).empty(); }
@@ -87,6 +91,7 @@ void ElementwiseGroups::find_classes() {
       waited_for.insert(edge.before);
     }
   }
+  const std::vector<bool> fixed = known_from_sizes();
   std::unordered_map<Dims, Index, HashShape> domains;
   const auto number = [&](const Dims& domain) {
     return domains.try_emplace(domain, static_cast<Index>(domains.size())).first->second;
@@ -95,7 +100,7 @@ void ElementwiseGroups::find_classes() {
   class_.assign(ops_.size(), kNone);
   std::vector<std::map<std::vector<bool>, int>> votes;  // by domain: for axes that are reduced
   for (Index n = 0; n < ops_.size(); ++n) {
-    if (!may_fold(ops_[n]) || waited_for.contains(ops_[n].id())) {
+    if (!may_fold(ops_[n]) || waited_for.contains(ops_[n].id()) || fixed[n]) {
       continue;
     }
     role_[n] = Role::fold;
@@ -118,13 +123,31 @@ void ElementwiseGroups::find_classes() {
       role_[n] = Role::alone;
       class_[n] = kNone;
     } else if (is_elementwise(ops_[n].def()) && is_free(ops_[n]) &&
-               !waited_for.contains(ops_[n].id())) {
+               !waited_for.contains(ops_[n].id()) && !fixed[n]) {
       class_[n] = class_of_rows(n);
       role_[n] = class_[n] != kNone ? Role::row : Role::element;
       class_[n] = class_[n] != kNone ? class_[n] : number(ops_[n].output().shape());
     }
   }
   rows_.resize(domains.size());
+}
+
+// Which ops compute small values from sizes and constants alone: a frame does that once, before it
+// runs, unless they are part of an op with a body.
+std::vector<bool> ElementwiseGroups::known_from_sizes() const {
+  std::vector<bool> known(ops_.size(), false);
+  for (Index n = 0; n < ops_.size(); ++n) {
+    const Op op = ops_[n];
+    const Dim count = op.num_outputs() == 1 ? numel(op.output().shape()) : Dim(kFixedElements + 1);
+    const std::vector<Var> inputs = op.inputs();
+    known[n] = &op.def() != &input_def() && op.def().effect == Effect::none && op.regions().empty() && is_free(op) &&
+               count.is_constant() && count.constant() <= kFixedElements &&
+               std::ranges::all_of(inputs, [&](Var input) {
+                 const Index before = maker(input);
+                 return before != kNone && known[before];
+               });
+  }
+  return known;
 }
 
 // The class for whose rows an element-wise op computes, by what it reads; or none.

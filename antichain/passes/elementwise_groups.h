@@ -30,6 +30,7 @@ class ElementwiseGroups {
   template <class F>
   void for_each_op_before(Index n, F f) const;
   void find_classes();
+  std::vector<bool> known_from_sizes() const;
   Index class_of_rows(Index n) const;
   bool together(Index before, Index n) const;
   void find_ranks();

@@ -22,7 +22,7 @@ struct OptimiserOptions {
   LayoutGain layout_gain = nullptr;        // of choose-layouts; unset: what the backend says
   std::function<bool(Op)> is_missing = nullptr;  // of decompose; unset: what the backend says
   bool split_chains = false;   // of split-chains; also where the backend wants few kernels
-  bool batch_updates = false;  // of batch-updates; the same
+  bool batch_updates = false;  // of batch-updates and batch-casts; the same
 };
 
 }  // namespace antichain

@@ -7,6 +7,7 @@
 
 #include "antichain/base/edit_distance.h"
 #include "antichain/graph/verify.h"
+#include "antichain/passes/batch_casts.h"
 #include "antichain/passes/batch_updates.h"
 #include "antichain/passes/choose_layouts.h"
 #include "antichain/passes/clean_casts.h"
@@ -64,6 +65,8 @@ constexpr Pass kPasses[] = {
      plain<fuse_products>},
     {"contract", "let a * b + c round once inside of fused ops (with fast-math)", 2,
      plain<contract>, [](const Options& options) { return options.fast_math; }},
+    {"batch-casts", "convert small values together where starting a kernel takes longer", 2,
+     plain<batch_casts>, [](const Options& options) { return options.batch_updates; }},
     {"batch-updates", "update small parameters together where starting a kernel takes longer", 2,
      plain<batch_updates>, [](const Options& options) { return options.batch_updates; }},
     {kParallelSteps, "run branches at the same time (not with a memory budget)", 2, nullptr},

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "antichain/backends/cuda/along_kernels.h"
+#include "antichain/backends/cuda/cast_kernels.h"
 #include "antichain/backends/cuda/code_loader.h"
 #include "antichain/backends/cuda/creation_kernels.h"
 #include "antichain/backends/cuda/csr_pattern.h"
@@ -28,12 +29,21 @@ void expect_compiles(const std::string& text) {
 }
 
 TEST(GeneratedCode, Movement) {
-  const StridedLoop transposed({3, 5}, {Strides{5, 1}, Strides{1, 3}});
-  const StridedLoop packed({3, 5}, {Strides{5, 1}, Strides{5, 1}});
-  expect_compiles(strided_copy_text(transposed, 2));
-  expect_compiles(strided_copy_text(packed, 8));
+  for (const std::int64_t bytes : {1, 2, 4, 8}) {
+    expect_compiles(copy_text(bytes, 1, 1, false));
+    expect_compiles(copy_text(bytes, 3, 8, true));
+    expect_compiles(tiled_copy_text(bytes, 0));
+    expect_compiles(tiled_copy_text(bytes, 2));
+  }
   expect_compiles(dynamic_window_text(0, 4, i64, false));
   expect_compiles(dynamic_window_text(3, 1, i32, true));
+}
+
+TEST(GeneratedCode, Casts) {
+  for (const DType from : kAnyDType.members()) {
+    expect_compiles(casts_text(from, bf16, 1));
+    expect_compiles(casts_text(f32, from, 4));
+  }
 }
 
 TEST(GeneratedCode, Creation) {
@@ -47,6 +57,7 @@ TEST(GeneratedCode, Lookups) {
   expect_compiles(lookup_text(Lookup::elements, boolean, i32));
   expect_compiles(lookup_text(Lookup::marks, bf16, i64));
   expect_compiles(look_text(i32));
+  expect_compiles(lookup_text(Lookup::checked_marks, boolean, i32));
 }
 
 TEST(GeneratedCode, Scatters) {

@@ -66,6 +66,40 @@ TEST_F(CudaTraining, AChainStaysOnTheGpu) {
   }
 }
 
+TEST_F(CudaTraining, WrongLabelsAreNamed) {
+  Session session({.device = "cuda"});
+  Graph graph = session.graph();
+  const Var logits = graph.input("logits", f32, {2, 5}), label = graph.input("label", i64, {2});
+  const Var loss = mean(cross_entropy(logits, label));
+  for (Var value : {loss, grad(loss, logits)}) {
+    const Executable run = session.compile({value});
+    const auto with = [&](std::int64_t second) {
+      run({{"logits", Tensor::full(f32, {2, 5}, 1)},
+           {"label", Tensor::of<std::int64_t>({2}, {4, second})}});
+    };
+    EXPECT_THROW(with(5), DataError);
+    EXPECT_THROW(with(-1), DataError);
+    EXPECT_NO_THROW(with(0));
+  }
+}
+
+// What is left out of a softmax is minus infinity.
+TEST_F(CudaTraining, LossesOfInfiniteLogits) {
+  const auto losses = [](const std::string& device) {
+    Session session({.device = device});
+    Graph graph = session.graph();
+    const Var logits = graph.input("logits", f32, {2, 3});
+    const Executable run = session.compile({cross_entropy(logits, graph.input("label", i64, {2}))});
+    const float none = -std::numeric_limits<float>::infinity();
+    return run({{"logits", Tensor::of<float>({2, 3}, {1, none, 1, none, 2, none})},
+                {"label", Tensor::of<std::int64_t>({2}, {2, 1})}})[0]
+        .to_vector<float>();
+  };
+  const std::vector<float> cpu = losses("cpu"), gpu = losses("cuda");
+  EXPECT_NEAR(gpu[0], cpu[0], 1e-6);
+  EXPECT_EQ(gpu[1], 0);
+}
+
 TEST_F(CudaTraining, WrongIndicesAreNamed) {
   Session session({.device = "cuda"});
   Graph graph = session.graph();

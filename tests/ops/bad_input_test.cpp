@@ -125,6 +125,12 @@ TEST_F(BadInput, IndicesOutsideTheirAxis) {
             gathered.producer().describe() + ": index 3 is outside an axis of size 3");
   EXPECT_EQ(message_of(along, feeds),
             along.producer().describe() + ": index 3 is outside an axis of size 3");
+  const Var marks =
+      graph.add(one_hot_def(), {i}, {{"classes", Dim(3)}, {"dtype", DType::f32}, {"checked", true}})
+          .output();
+  graph.set_name(marks, "marks");
+  EXPECT_EQ(message_of(marks, feeds),
+            marks.producer().describe() + ": index 3 is outside an axis of size 3");
   const Var loss = cross_entropy(zeros(graph, DType::f32, {3, 2}), i);
   graph.set_name(loss, "loss");
   EXPECT_EQ(message_of(loss, feeds), loss.producer().describe() +

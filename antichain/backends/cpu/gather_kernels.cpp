@@ -128,7 +128,11 @@ KernelFunction plan_take_along(const KernelContext& context) {
 
 KernelFunction plan_one_hot(const KernelContext& context) {
   const std::int64_t classes = context.size("classes"), count = context.in(0).numel();
+  const bool checked = context.attr<bool>("checked");
   return [=](KernelContext& run) {
+    if (checked) {
+      check_indices(run, 0, classes);
+    }
     if (classes == 0) {
       return;
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "antichain/backends/cuda/along_kernels.h"
+#include "antichain/backends/cuda/cast_kernels.h"
 #include "antichain/backends/cuda/chain_kernels.h"
 #ifdef ANTICHAIN_HAS_CUDNN
 #include "antichain/backends/cuda/convolution_kernels.h"
@@ -37,6 +38,7 @@ class CudaBackend final : public Backend {
   CudaBackend(int index, const CudaOptions& options)
       : context_(cuda::shared_context(index)), tf32_(options.tf32) {
     cuda::register_elementwise(kernels_, context_);
+    cuda::register_casts(kernels_, context_);
     cuda::register_movement(kernels_, context_);
     cuda::register_creation(kernels_, context_);
     cuda::register_dynamic(kernels_, context_);

@@ -57,9 +57,10 @@ Shape shape_in(const KernelContext& context) {
 void run_broadcast(KernelContext& context, const Context& device) {
   const Tensor repeated = context.in(0).broadcast_to(shape_in(context));
   context.out() = context.device->allocate(repeated.dtype(), repeated.shape());
-  StridedCopy(device, Layout::packed(repeated.shape()), Layout::of(repeated),
-              size_of(repeated.dtype()))
-      .run(context.out().raw(), repeated.raw());
+  const CopyPart part(Layout::packed(repeated.shape()), Layout::of(repeated),
+                      size_of(repeated.dtype()));
+  const CopyEnds ends{context.out().raw(), repeated.raw()};
+  StridedCopies(device, {part}).run({&ends, 1});
 }
 
 }  // namespace

@@ -22,6 +22,8 @@ namespace {
 
 constexpr std::int64_t kMostOf32Bits = std::int64_t{1} << 31;
 constexpr std::int64_t kLongestRun = 8, kRunBytes = 16;
+constexpr std::int64_t kMostRuns = 4, kBytesInFlight = 64;  // of a thread
+constexpr std::int64_t kManyThreads = 1 << 18;    // more than a GPU has room for at a time
 constexpr std::int64_t kFewestThreads = 1 << 15;  // below, multiprocessors would have nothing to do
 
 // The ops of a kernel in order, with names for the values that they read.
@@ -102,28 +104,48 @@ std::int64_t run_length(const KernelContext& context, const StridedLoop& loop) {
   return longest;
 }
 
-// What a run reads: before the loop over its elements, and in it.
+// How many runs a thread has in flight: more hide the time that memory takes to answer, where there
+// are enough for all threads that the GPU has room for, and registers.
+std::int64_t runs_in_flight(const KernelContext& context, const StridedLoop& loop,
+                            std::int64_t length) {
+  std::int64_t bytes = 0, runs = kMostRuns;
+  for (std::size_t n = 0; n < context.inputs.size(); ++n) {
+    const bool is_number = loop.kind_of(n) == StridedLoop::Kind::number;
+    bytes +=
+        is_number ? 0 : length * static_cast<std::int64_t>(size_of(context.inputs[n]->dtype()));
+  }
+  while (runs > 1 && (runs * bytes > kBytesInFlight || loop.count / length < kManyThreads)) {
+    runs /= 2;
+  }
+  return length > 1 ? runs : 1;
+}
+
+// What the elements of a run are computed from: as members of a struct, how they are loaded, and
+// what they are called in the loop over elements.
 struct Loads {
-  std::string before, inside;
+  std::string members, before, inside;
 };
 Loads loads_of(const KernelContext& context, const StridedLoop& loop, std::int64_t length) {
   Loads loads;
   for (std::size_t n = 0; n < context.inputs.size(); ++n) {
     const std::string_view type = storage_type(context.inputs[n]->dtype());
     const std::string place = loop.place_code(n);
-    if (loop.kind_of(n) == StridedLoop::Kind::number || loop.inner_stride(n) == 0) {
-      loads.before += fmt::format("  const auto x{0} = load<{1}>(((const {1}*)a.in[{0}])[{2}]);\n",
-                                  n, type, place);
+    const bool is_same = loop.kind_of(n) == StridedLoop::Kind::number || loop.inner_stride(n) == 0;
+    const std::string kind = is_same ? std::string(type) : fmt::format("Run<{}, kLength>", type);
+    loads.members += fmt::format("  {} d{};\n", kind, n);
+    loads.inside += fmt::format("      const auto x{0} = load<{1}>(o.d{0}{2});\n", n, type,
+                                is_same ? "" : ".at[e]");
+    if (is_same) {
+      loads.before += fmt::format("  o.d{0} = ((const {1}*)a.in[{0}])[{2}];\n", n, type, place);
     } else if (loop.is_run(n, length)) {
-      loads.before += fmt::format("  const auto d{0} = load_run<{1}, kLength>(a.in[{0}], {2});\n",
-                                  n, type, place);
-      loads.inside += fmt::format("      const auto x{0} = load<{1}>(d{0}.at[e]);\n", n, type);
-    } else {
       loads.before +=
-          fmt::format("  const {1}* const d{0} = (const {1}*)a.in[{0}] + ({2});\n", n, type, place);
-      loads.inside +=
-          fmt::format("      const auto x{0} = load<{1}>(d{0}[e * a.strides[{0}][{2}]]);\n", n,
-                      type, loop.sizes.size() - 1);
+          fmt::format("  o.d{0} = load_run<{1}, kLength>(a.in[{0}], {2});\n", n, type, place);
+    } else {
+      loads.before += fmt::format(
+          "  const {1}* const s{0} = (const {1}*)a.in[{0}] + ({2});\n"
+          "#pragma unroll\n  for (int e = 0; e < kLength; ++e) {{\n"
+          "    o.d{0}.at[e] = s{0}[e * a.strides[{0}][{3}]];\n  }}\n",
+          n, type, place, loop.sizes.size() - 1);
     }
   }
   return loads;
@@ -139,28 +161,46 @@ std::string kernel_text(const KernelContext& context, const StridedLoop& loop,
                       std::max(context.num_inputs(), 1), context.num_outputs());
   // A run of elements from i on.
   const Loads loads = loads_of(context, loop, length);
-  text += "template <int kLength>\nvoid compute(const Arguments& a, Index i) {\n";
-  text += loop.positions_code() + loads.before;
+  text += "template <int kLength>\nstruct Operands {\n" + loads.members + "};\n";
+  text += "template <int kLength>\nOperands<kLength> operands(const Arguments& a, Index i) {\n";
+  text += "  Operands<kLength> o;\n" + loop.positions_code() + loads.before + "  return o;\n}\n";
+  text += "template <int kLength>\n";
+  text += "void compute(const Arguments& a, Index i, const Operands<kLength>& o) {\n";
   std::string stores;
   for (std::size_t n = 0; n < context.outputs.size(); ++n) {
     text += fmt::format("  Run<{}, kLength> r{};\n", storage_type(context.outputs[n]->dtype()), n);
-    // After all loads: an output may be the memory of an input, element for element.
     stores += fmt::format("  store_run(a.out[{0}], i, r{0});\n", n);
   }
   text += "#pragma unroll\n  for (int e = 0; e < kLength; ++e) {\n" + loads.inside;
   text += Body(context.op).code(context.op.graph()) + "  }\n" + stores + "}\n";
-  text += fmt::format(R"(extern "C" __global__ void elementwise(const Arguments a) {{
-  const long long step = (long long)gridDim.x * blockDim.x;
-  const long long thread = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-  for (long long n = thread; {0} > 1 && n < a.runs; n += step) {{
-    compute<{0}>(a, Index(n * {0}));
+  // All operands in flight are loaded before anything is stored: an output may be the memory of an
+  // input, element for element.
+  text +=
+      fmt::format(R"(extern "C" __global__ void elementwise(const __grid_constant__ Arguments a) {{
+  const Index step = Index(gridDim.x) * blockDim.x;
+  const Index thread = Index(blockIdx.x) * blockDim.x + threadIdx.x;
+  const Index runs = Index(a.runs);
+  for (Index n = thread; {0} > 1 && n < runs; n += {1} * step) {{
+    Operands<{0}> o[{1}];
+#pragma unroll
+    for (int k = 0; k < {1}; ++k) {{
+      if (k == 0 || n + k * step < runs) {{
+        o[k] = operands<{0}>(a, (n + k * step) * {0});
+      }}
+    }}
+#pragma unroll
+    for (int k = 0; k < {1}; ++k) {{
+      if (k == 0 || n + k * step < runs) {{
+        compute<{0}>(a, (n + k * step) * {0}, o[k]);
+      }}
+    }}
   }}
-  for (long long n = a.runs * {0} + thread; n < a.count; n += step) {{
-    compute<1>(a, Index(n));
+  for (Index n = runs * {0} + thread; n < Index(a.count); n += step) {{
+    compute<1>(a, n, operands<1>(a, n));
   }}
 }}
 )",
-                      length);
+                  length, runs_in_flight(context, loop, length));
   return text;
 }
 
@@ -217,6 +257,7 @@ std::vector<std::size_t> element_inputs(Op fused_product) {
 KernelFunction plan_elements(const KernelContext& context, const Context& device) {
   const StridedLoop loop(context.out().shape(), context.inputs);
   const std::int64_t length = run_length(context, loop), count = loop.count;
+  const std::int64_t per_thread = length * runs_in_flight(context, loop, length);
   std::vector<std::size_t> read_in_runs;
   for (std::size_t n = 0; n < context.inputs.size(); ++n) {
     if (loop.is_run(n, length)) {
@@ -229,7 +270,7 @@ KernelFunction plan_elements(const KernelContext& context, const Context& device
   slots.resize(first_out + context.outputs.size());
   const auto launch =
       std::make_shared<Launch>(device, kernel_text(context, loop, length), "elementwise",
-                               (count + length - 1) / length, std::move(slots));
+                               (count + per_thread - 1) / per_thread, std::move(slots));
   return [=](KernelContext& run) {
     // Views may begin anywhere.
     const bool aligned =

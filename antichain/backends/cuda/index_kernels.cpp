@@ -42,6 +42,10 @@ std::string_view statements(Lookup lookup) {
     const long long at = checked(a.indices[t], a.size, a.note, a.source);
     a.out[t] = a.size > 0 ? a.x[(o * a.size + at) * a.inner + i] : T();
 )";
+    case Lookup::checked_marks:
+      return R"(    const long long at = checked(a.indices[t / a.size], a.size, a.note, a.source);
+    a.out[t] = stored<T>(Compute<T>(at == t % a.size));
+)";
     case Lookup::marks: break;
   }
   return R"(    const bool hot = a.indices[t / a.size] == t % a.size;
@@ -154,7 +158,9 @@ void register_indexing(KernelTable& kernels, const Context& device) {
     return plan(context, device, Lookup::elements, {split.size, split.inner, picked.size});
   });
   add(one_hot_def(), [device](const KernelContext& context) {
-    return plan(context, device, Lookup::marks, {context.size("classes")});
+    return plan(context, device,
+                context.attr<bool>("checked") ? Lookup::checked_marks : Lookup::marks,
+                {context.size("classes")});
   });
 }
 

@@ -6,7 +6,8 @@
 
 namespace antichain::cuda {
 
-enum class Lookup { slices, elements, marks };  // gather, take_along, one_hot
+// gather, take_along, one_hot, and one_hot of indices that must name an element
+enum class Lookup { slices, elements, marks, checked_marks };
 
 void register_indexing(KernelTable& kernels, const Context& context);
 

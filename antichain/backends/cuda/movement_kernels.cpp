@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "antichain/backends/cuda/border_windows.h"
 #include "antichain/backends/cuda/element_code.h"
 #include "antichain/backends/cuda/strided_copy.h"
 #include "antichain/ops/moves.h"
@@ -14,58 +15,103 @@ namespace antichain::cuda {
 
 namespace {
 
-struct PlannedMove {
+// Which output and input of an op a part is copied between; kFilling: what is no input.
+struct PartOf {
   int output, input;
-  StridedCopy copy;
+};
+constexpr int kFilling = -1;
+
+// Copies of an op, enqueued together.
+class OpCopies {
+ public:
+  OpCopies(const Context& device, std::vector<CopyPart> parts, std::vector<PartOf> parts_of,
+           std::shared_ptr<Buffer> filling = nullptr)
+      : copies_(device, std::move(parts)),
+        parts_of_(std::move(parts_of)),
+        filling_(std::move(filling)) {}
+
+  void run(KernelContext& run) {
+    std::vector<CopyEnds> ends;
+    ends.reserve(parts_of_.size());
+    for (const PartOf& part : parts_of_) {
+      ends.push_back({run.out(part.output).raw(),
+                      part.input == kFilling ? filling_->data() : run.in(part.input).raw()});
+    }
+    copies_.run(ends);
+  }
+
+ private:
+  StridedCopies copies_;
+  std::vector<PartOf> parts_of_;
+  std::shared_ptr<Buffer> filling_;
 };
 
-KernelFunction plan_moves(const KernelContext& context, const Context& device) {
-  const std::size_t bytes = size_of(context.in(0).dtype());
-  const auto moves = std::make_shared<std::vector<PlannedMove>>();
-  for (const Move& move : moves_of(context)) {
-    moves->push_back({move.output, move.input, StridedCopy(device, move.to, move.from, bytes)});
-  }
-  return [moves](KernelContext& run) {
-    for (PlannedMove& move : *moves) {
-      move.copy.run(run.out(move.output).raw(), run.in(move.input).raw());
+KernelFunction run_all(std::vector<OpCopies> copies) {
+  const auto shared = std::make_shared<std::vector<OpCopies>>(std::move(copies));
+  return [shared](KernelContext& run) {
+    for (OpCopies& each : *shared) {
+      each.run(run);
     }
   };
 }
 
-// One element to all of the output, and the input into a window of it.
+KernelFunction plan_moves(const KernelContext& context, const Context& device) {
+  const std::size_t bytes = size_of(context.in(0).dtype());
+  std::vector<CopyPart> parts;
+  std::vector<PartOf> parts_of;
+  for (const Move& move : moves_of(context)) {
+    parts.emplace_back(move.to, move.from, bytes);
+    parts_of.push_back({move.output, move.input});
+  }
+  return run_all({OpCopies(device, std::move(parts), std::move(parts_of))});
+}
+
+// The input into a window of the output, and one number around it.
 KernelFunction plan_pad(const KernelContext& context, const Context& device) {
   const Tensor &x = context.in(0), &out = context.out();
   const std::size_t bytes = size_of(out.dtype());
   const Layout all = Layout::packed(out.shape());
-  const Layout number{out.shape(), Strides(out.shape().size(), 0), 0};
-  const auto fill = std::make_shared<StridedCopy>(device, all, number, bytes);
-  const auto copy = std::make_shared<StridedCopy>(
-      device, all.window(context.sizes("before"), x.shape()), Layout::of(x), bytes);
-  const Tensor value = Tensor::full(out.dtype(), {}, context.attr<double>("value"));
-  const std::shared_ptr<Buffer> padding = DeviceContext::allocate(device, bytes);
-  device->copy(padding->data(), value.raw(), bytes, cudaMemcpyHostToDevice);
-  return [fill, copy, padding](KernelContext& run) {
-    fill->run(run.out().raw(), padding->data());
-    copy->run(run.out().raw(), run.in(0).raw());
-  };
+  const Window inside{context.sizes("before"), x.shape()};
+  std::vector<CopyPart> parts = {
+      CopyPart(all.window(inside.starts, inside.lengths), Layout::of(x), bytes)};
+  for (const Window& border : border_windows(out.shape(), inside)) {
+    parts.push_back(CopyPart::fill(all.window(border.starts, border.lengths), bytes));
+  }
+  std::vector<PartOf> parts_of(parts.size(), {0, kFilling});
+  parts_of[0].input = 0;
+  const Tensor numbers = Tensor::full(out.dtype(), {kWidestUnit / static_cast<std::int64_t>(bytes)},
+                                      context.attr<double>("value"));
+  const std::shared_ptr<Buffer> filling = DeviceContext::allocate(device, kWidestUnit);
+  device->copy(filling->data(), numbers.raw(), kWidestUnit, cudaMemcpyHostToDevice);
+  return run_all({OpCopies(device, std::move(parts), std::move(parts_of), filling)});
 }
 
+// The update into a window of the output, and what was there before around it.
 KernelFunction plan_set_slice(const KernelContext& context, const Context& device) {
   const Tensor &x = context.in(0), &update = context.in(1), &out = context.out();
   const std::size_t bytes = size_of(out.dtype());
-  Layout window = Layout::packed(out.shape());
-  const std::vector<std::int64_t> starts = context.sizes("starts");
-  for (std::size_t axis = 0; axis < starts.size(); ++axis) {
-    window =
-        window.slice(axis, starts[axis], update.shape()[axis], context.attr<Ints>("steps")[axis]);
+  const Layout all = Layout::packed(out.shape()), before = Layout::of(x);
+  const Window inside{context.sizes("starts"), update.shape()};
+  Layout window = all;
+  bool has_gaps = false;
+  for (std::size_t axis = 0; axis < inside.starts.size(); ++axis) {
+    const std::int64_t step = context.attr<Ints>("steps")[axis];
+    window = window.slice(axis, inside.starts[axis], inside.lengths[axis], step);
+    has_gaps = has_gaps || (step != 1 && inside.lengths[axis] > 1);
   }
-  const auto whole =
-      std::make_shared<StridedCopy>(device, Layout::packed(out.shape()), Layout::of(x), bytes);
-  const auto part = std::make_shared<StridedCopy>(device, window, Layout::of(update), bytes);
-  return [whole, part](KernelContext& run) {
-    whole->run(run.out().raw(), run.in(0).raw());
-    part->run(run.out().raw(), run.in(1).raw());
-  };
+  const CopyPart updated(window, Layout::of(update), bytes);
+  if (has_gaps) {
+    return run_all({OpCopies(device, {CopyPart(all, before, bytes)}, {{0, 0}}),
+                    OpCopies(device, {updated}, {{0, 1}})});
+  }
+  std::vector<CopyPart> parts = {updated};
+  for (const Window& border : border_windows(out.shape(), inside)) {
+    parts.emplace_back(all.window(border.starts, border.lengths),
+                       before.window(border.starts, border.lengths), bytes);
+  }
+  std::vector<PartOf> parts_of(parts.size(), {0, 0});
+  parts_of[0].input = 1;
+  return run_all({OpCopies(device, std::move(parts), std::move(parts_of))});
 }
 
 // Copies to or from a window whose start lies on the GPU: it is moved to where it fits.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 namespace antichain::cuda {
 
@@ -25,6 +26,17 @@ Strides broadcast_strides(const Tensor& tensor, const Shape& shape) {
     strides[axis + added] = tensor.shape()[axis] == 1 ? 0 : tensor.strides()[axis];
   }
   return strides;
+}
+
+std::int64_t reciprocal_of(std::int64_t size) {
+  constexpr std::uint64_t kOne = std::uint64_t{1} << 32;
+  if (size < 1 || size >= std::int64_t{1} << 31) {
+    return 0;
+  }
+  const auto divisor = static_cast<std::uint64_t>(size);
+  const auto shift = static_cast<std::uint64_t>(std::bit_width(divisor - 1));  // log2, rounded up
+  const std::uint64_t factor = kOne * ((std::uint64_t{1} << shift) - divisor) / divisor + 1;
+  return static_cast<std::int64_t>(shift << 32 | factor);
 }
 
 StridedLoop::StridedLoop(const Shape& shape, std::span<const Tensor* const> operands)
@@ -101,8 +113,12 @@ std::string StridedLoop::positions_code() const {
   }
   code = "    Index rest = i;\n";
   for (std::size_t axis = sizes.size(); axis-- > 1;) {
-    code += fmt::format("    const Index p{0} = rest % Index(a.sizes[{0}]);\n", axis);
-    code += fmt::format("    rest /= Index(a.sizes[{}]);\n", axis);
+    code += fmt::format(
+        "    const Index above{0} = antichain::device::quotient(rest, a.sizes[{0}], "
+        "a.reciprocals[{0}]);\n"
+        "    const Index p{0} = rest - above{0} * Index(a.sizes[{0}]);\n"
+        "    rest = above{0};\n",
+        axis);
   }
   return code + "    const Index p0 = rest;\n";
 }
@@ -125,8 +141,10 @@ std::string StridedLoop::place_code(std::size_t operand) const {
 
 std::string StridedLoop::members_code() const {
   const std::size_t axes = std::max<std::size_t>(sizes.size(), 1);
-  return fmt::format("  long long count;\n  long long sizes[{}];\n  long long strides[{}][{}];\n",
-                     axes, std::max<std::size_t>(strides.size(), 1), axes);
+  return fmt::format(
+      "  long long count;\n  long long sizes[{0}];\n"
+      "  antichain::device::Reciprocal reciprocals[{0}];\n  long long strides[{1}][{0}];\n",
+      axes, std::max<std::size_t>(strides.size(), 1));
 }
 
 std::vector<std::int64_t> StridedLoop::slots() const {
@@ -137,6 +155,9 @@ std::vector<std::int64_t> StridedLoop::slots() const {
     slots.resize(slots.size() + axes - values.size(), 1);
   };
   append(sizes);
+  std::vector<std::int64_t> reciprocals;
+  std::ranges::transform(sizes, std::back_inserter(reciprocals), reciprocal_of);
+  append(reciprocals);
   for (const std::vector<std::int64_t>& each : strides) {
     append(each);
   }

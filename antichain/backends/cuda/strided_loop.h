@@ -29,7 +29,8 @@ struct StridedLoop {
   /// Returns the step between elements of a run.
   std::int64_t inner_stride(std::size_t operand) const;
   /// Returns C++ for the positions along the axes of element `i`: p0, p1, ...; empty where no
-  /// operand needs them.
+  /// operand needs them. `Index` is long long, or unsigned for fewer than 2^31 elements; the code
+  /// includes device/element.cuh.
   std::string positions_code() const;
   /// Returns C++ for the place of element `i` in an operand.
   std::string place_code(std::size_t operand) const;
@@ -42,6 +43,9 @@ struct StridedLoop {
   bool has_strided() const;
 };
 
+/// Returns what indices below 2^31 are divided by a size with (device/division.cuh), in one slot;
+/// something without meaning for sizes that no such index needs.
+std::int64_t reciprocal_of(std::int64_t size);
 /// Returns the strides of a tensor broadcast to a shape.
 Strides broadcast_strides(const Tensor& tensor, const Shape& shape);
 

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "antichain/backends/cuda/device/division.cuh"
+#include "antichain/backends/cuda/device/word.cuh"
 #include "antichain/ops/elementwise_functors.h"
 
 namespace antichain::device {
@@ -132,28 +134,6 @@ inline __device__ float near_quotient(float a, float b) {
 template <class S, int kCount>
 struct Run {
   S at[kCount];
-};
-template <int kBytes>
-struct WordOf;
-template <>
-struct WordOf<1> {
-  using Type = unsigned char;
-};
-template <>
-struct WordOf<2> {
-  using Type = unsigned short;
-};
-template <>
-struct WordOf<4> {
-  using Type = unsigned;
-};
-template <>
-struct WordOf<8> {
-  using Type = uint2;
-};
-template <>
-struct WordOf<16> {
-  using Type = uint4;
 };
 template <class S, int kCount>
 using Word = typename WordOf<sizeof(S) * kCount>::Type;

@@ -1,0 +1,116 @@
+#include "antichain/passes/batch_casts.h"
+
+#include <map>
+#include <unordered_set>
+
+#include "antichain/graph/structural_ops.h"
+#include "antichain/ops/cast_all.h"
+#include "antichain/ops/elementwise.h"
+#include "antichain/ops/state_ops.h"
+
+namespace antichain {
+
+namespace {
+
+// Elements: a GPU takes longer to convert more of them than to start a kernel.
+constexpr std::int64_t kMostElements = 1 << 20;
+
+bool is_small_cast(Op op) {
+  if (&op.def() != &cast_def() || !op.control_edges().empty()) {
+    return false;
+  }
+  const Dim elements = numel(op.output().shape());
+  return elements.is_constant() && elements.constant() <= kMostElements;
+}
+
+bool is_first_read(Op op) { return &op.def() == &state_read_def() && op.control_edges().empty(); }
+
+// Whether a value is there when a run begins.
+bool is_there(Var value) {
+  return &value.producer().def() == &input_def() || is_first_read(value.producer());
+}
+
+// Copies the ops of one region and holds conversions back until somebody needs one of them.
+class CastBatches {
+ public:
+  explicit CastBatches(Cloner& cloner) : cloner_(cloner) {}
+
+  void hold(Op op) {
+    waiting_.insert(op.id());
+    batches_[{op.input(0).dtype(), op.output().dtype()}].push_back(op);
+  }
+
+  void copy(Op op) {
+    for (Var input : op.inputs()) {
+      if (!input.graph().is_region_param(input) && waiting_.contains(input.producer().id())) {
+        copy_waiting();
+      }
+    }
+    if (is_small_cast(op)) {
+      hold(op);
+    } else {
+      cloner_.copy(op);
+    }
+  }
+
+  void copy_waiting() {
+    for (const auto& [types, casts] : batches_) {
+      if (casts.size() == 1) {
+        cloner_.copy(casts[0]);
+      } else {
+        copy_batch(casts, types.second);
+      }
+    }
+    batches_.clear();
+    waiting_.clear();
+  }
+
+ private:
+  void copy_batch(const std::vector<Op>& casts, DType dtype) {
+    Vars inputs;
+    for (Op op : casts) {
+      inputs.push_back(cloner_(op.input(0)));
+    }
+    const Vars results = cast_all(inputs, dtype, casts[0].location());
+    for (std::size_t i = 0; i < casts.size(); ++i) {
+      cloner_.map(casts[i].output(), results[i]);
+    }
+  }
+
+  Cloner& cloner_;
+  std::map<std::pair<DType, DType>, std::vector<Op>> batches_;
+  std::unordered_set<OpId> waiting_;  // the conversions of all batches
+};
+
+void copy_ops(Cloner& cloner, std::span<const Op> ops, std::span<const Var>) {
+  CastBatches batches(cloner);
+  std::unordered_set<OpId> done;
+  const bool is_root = !ops.empty() && cloner.source().region_of(ops[0]) == kRootRegion;
+  for (Op op : is_root ? ops : std::span<const Op>()) {
+    if (is_small_cast(op) && is_there(op.input(0))) {
+      const Op read = op.input(0).producer();
+      if (is_first_read(read) && done.insert(read.id()).second) {
+        cloner.copy(read);
+      }
+      batches.hold(op);
+      done.insert(op.id());
+    }
+  }
+  batches.copy_waiting();
+  for (Op op : ops) {
+    if (!is_root) {
+      cloner.copy(op);
+    } else if (!done.contains(op.id())) {
+      batches.copy(op);
+    }
+  }
+  batches.copy_waiting();
+}
+
+}  // namespace
+
+GraphCopy batch_casts(const GraphCopy& source) {
+  return copy_graph(source, {.copy_ops = copy_ops});
+}
+
+}  // namespace antichain
