@@ -6,6 +6,7 @@
 #include "antichain/backends/cuda/fused_product_kernels.h"
 #include "antichain/backends/cuda/fused_rows.h"
 #include "antichain/backends/cuda/reduce_kernels.h"
+#include "antichain/backends/cuda/row_layout.h"
 #include "antichain/backends/cuda/update_kernels.h"
 #include "antichain/graph/kernel_context.h"
 #include "antichain/graph/traversal.h"
@@ -159,6 +160,28 @@ TEST_P(CudaRowCode, RowsOfAllLengthsCompile) {
   for (const std::int64_t length : {1, 2, 33, 512, 513, 4096, 100'000}) {
     SCOPED_TRACE(length);
     EXPECT_FALSE(compile_kernel(softmax_code(GetParam(), length), kHopper).empty());
+  }
+}
+
+TEST_P(CudaRowCode, LayoutsCoverRows) {
+  for (const std::int64_t length : {0, 1, 3, 10, 31, 512, 513, 1024, 5000, 16'384, 99'999}) {
+    SCOPED_TRACE(length);
+    Graph graph;
+    const Var x = graph.input("x", GetParam(), {5, length});
+    const Vars results = fused(graph, [&] { return Vars{sum(x * 2, {1}, true)}; });
+    with_context(results[0].producer(), [&](const KernelContext& context) {
+      const RowBody body(context.op);
+      RowLayout layout(context, body);
+      EXPECT_EQ(length % layout.width, 0);
+      EXPECT_EQ(layout.threads & (layout.threads - 1), 0);
+      EXPECT_EQ(layout.block_threads() % layout.threads, 0);
+      EXPECT_TRUE(!layout.keeps() || layout.threads * layout.width * layout.runs >= length);
+      layout.split(3);
+      EXPECT_FALSE(layout.parts > 1 && layout.keeps());
+      EXPECT_EQ(layout.part_length % layout.width, 0);
+      EXPECT_GE(layout.parts * layout.part_length, length);
+      EXPECT_TRUE(layout.parts == 1 || (layout.parts - 1) * layout.part_length < length);
+    });
   }
 }
 

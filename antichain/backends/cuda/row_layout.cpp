@@ -66,6 +66,12 @@ RowLayout::RowLayout(const KernelContext& context, const RowBody& body)
     : outer(loop_over(context, body.shape(), true)),
       inner(loop_over(context, body.shape(), false)),
       part_length(inner.count) {
+  const std::vector<std::size_t> of_rows = body.row_results();
+  for (std::size_t i = 0; i < context.outputs.size(); ++i) {
+    if (std::ranges::find(of_rows, i) == of_rows.end()) {
+      run_outputs_.push_back(i);
+    }
+  }
   width = widest_run(context);
   choose_threads(context, body);
   if (!keeps() && body.can_split()) {
@@ -94,8 +100,8 @@ std::int64_t RowLayout::widest_run(const KernelContext& context) const {
       fit(*context.inputs[n]);
     }
   }
-  for (const Tensor* output : context.outputs) {
-    fit(*output);
+  for (const std::size_t i : run_outputs_) {
+    fit(*context.outputs[i]);
   }
   while (longest > 1 && (length() % longest != 0 || !inner.has_runs(longest))) {
     longest /= 2;
@@ -151,7 +157,7 @@ bool RowLayout::is_aligned(const KernelContext& run) const {
       return false;
     }
   }
-  return std::ranges::all_of(run.outputs, [&](const Tensor* output) { return fits(*output); });
+  return std::ranges::all_of(run_outputs_, [&](std::size_t i) { return fits(*run.outputs[i]); });
 }
 
 }  // namespace antichain::cuda

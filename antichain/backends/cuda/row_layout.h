@@ -42,6 +42,8 @@ class RowLayout {
   bool is_run(std::size_t input, std::int64_t length) const;
   std::int64_t widest_run(const KernelContext& context) const;
   void choose_threads(const KernelContext& context, const RowBody& body);
+
+  std::vector<std::size_t> run_outputs_;  // those that are stored element by element
 };
 
 }  // namespace antichain::cuda

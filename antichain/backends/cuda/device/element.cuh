@@ -119,10 +119,10 @@ __device__ Compute<To> cast_to(C value) {
   }
 }
 
-// The quotient of two bf16, to be rounded to one: it differs by 2 units of a float at most from the
-// exact one, which is never so near to the middle between two bf16 that this would matter. For if m
-// is such a middle, of 9 bits, then a - m * b is a whole number of units of a product of 17 bits,
-// and not 0.
+// The quotient of two bf16, to be rounded to one. It differs by 2 units of a float at most from the
+// exact one, which is never so near to the middle between two bf16, unless those are denormal, that
+// this would matter: if m is such a middle, of 9 bits, then a - m * b is a whole number of units of
+// a product of 17 bits, and not 0.
 inline __device__ float near_quotient(float a, float b) {
   float quotient;
   asm("div.full.f32 %0, %1, %2;" : "=f"(quotient) : "f"(a), "f"(b));
