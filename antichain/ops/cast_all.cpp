@@ -35,7 +35,7 @@ void reference(KernelContext& context) {
 
 std::vector<Sample> samples() {
   std::vector<Sample> all;
-  for (const DType target : {f32, f64, bf16, i32, boolean}) {
+  for (const DType target : {f64, f32, bf16, i32, boolean}) {
     all.push_back({"to " + std::string(name(target)),
                    {{{5, 3}, -3, 3}, {{}, -3, 3}, {{0, 2}}, {{7}, -3, 3}},
                    [target](Graph&, std::span<const Var> in) {

@@ -73,7 +73,11 @@ class CastBatches {
     }
     const Vars results = cast_all(inputs, dtype, casts[0].location());
     for (std::size_t i = 0; i < casts.size(); ++i) {
-      cloner_.map(casts[i].output(), results[i]);
+      const Var original = casts[i].output();
+      cloner_.map(original, results[i]);
+      if (original.has_name() && !results[i].has_name()) {
+        cloner_.target().set_name(results[i], original.name());
+      }
     }
   }
 

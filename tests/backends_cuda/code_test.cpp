@@ -290,6 +290,31 @@ TEST_P(CudaRowCode, RunsOfElementsCompile) {
   EXPECT_EQ(one_by_one.find("compute<4>"), std::string::npos);
 }
 
+// Threads have several runs in flight where ops are few and values large.
+TEST_P(CudaRowCode, RunsInFlightCompile) {
+  const auto code = [](std::int64_t rows, int ops, bool channels) {
+    Graph graph;
+    const Var x = graph.input("x", GetParam(), {rows, 64});
+    const Var bias = graph.input("bias", GetParam(), {64});
+    std::string text;
+    const Vars results = fused(graph, [&] {
+      Var y = channels ? x * bias : relu(x);
+      for (int i = 0; i < ops; ++i) {
+        y = y + 1;
+      }
+      return Vars{y};
+    });
+    with_context(results[0].producer(),
+                 [&](const KernelContext& context) { text = elementwise_code(context); });
+    EXPECT_FALSE(compile_kernel(text, kHopper).empty());
+    return text;
+  };
+  EXPECT_NE(code(1 << 15, 1, false).find(" o[4];"), std::string::npos);
+  EXPECT_NE(code(1 << 15, 1, true).find(" o[2];"), std::string::npos);
+  EXPECT_NE(code(1 << 15, 20, false).find(" o[1];"), std::string::npos);
+  EXPECT_NE(code(1 << 10, 1, false).find(" o[1];"), std::string::npos);
+}
+
 // Only where an op says so are a product and a sum rounded once.
 TEST(CudaCode, ContractedSumsAreFused) {
   for (const DType dtype : {f32, f64}) {

@@ -155,10 +155,12 @@ StateStore::Values trained(const std::vector<std::string>& disabled, DType dtype
 TEST_F(CudaLargeValues, UpdatesTogetherHaveTheBitsOfUpdatesAlone) {
   for (const DType dtype : {f32, bf16}) {
     const StateStore::Values together = trained({}, dtype);
-    const StateStore::Values alone = trained({"batch-updates"}, dtype);
-    ASSERT_EQ(together.size(), alone.size());
-    for (const auto& [state, value] : alone) {
-      EXPECT_TRUE(bit_equal(value, together.at(state))) << state;
+    for (const std::string pass : {"batch-updates", "batch-casts"}) {
+      const StateStore::Values alone = trained({pass}, dtype);
+      ASSERT_EQ(together.size(), alone.size());
+      for (const auto& [state, value] : alone) {
+        EXPECT_TRUE(bit_equal(value, together.at(state))) << pass << " " << state;
+      }
     }
   }
 }

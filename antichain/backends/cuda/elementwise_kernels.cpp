@@ -23,6 +23,7 @@ namespace {
 constexpr std::int64_t kMostOf32Bits = std::int64_t{1} << 31;
 constexpr std::int64_t kLongestRun = 8, kRunBytes = 16;
 constexpr std::int64_t kMostRuns = 4, kBytesInFlight = 64;  // of a thread
+constexpr std::int64_t kOpsInFlight = 16;         // with more, computing hides what memory takes
 constexpr std::int64_t kManyThreads = 1 << 18;    // more than a GPU has room for at a time
 constexpr std::int64_t kFewestThreads = 1 << 15;  // below, multiprocessors would have nothing to do
 
@@ -114,7 +115,11 @@ std::int64_t runs_in_flight(const KernelContext& context, const StridedLoop& loo
     bytes +=
         is_number ? 0 : length * static_cast<std::int64_t>(size_of(context.inputs[n]->dtype()));
   }
-  while (runs > 1 && (runs * bytes > kBytesInFlight || loop.count / length < kManyThreads)) {
+  const std::int64_t ops = context.op.regions().empty()
+                               ? 1
+                               : std::ssize(context.op.graph().region(context.op.regions()[0]).ops);
+  while (runs > 1 && (runs * bytes > kBytesInFlight || runs * ops > kOpsInFlight ||
+                      loop.count / length < kManyThreads)) {
     runs /= 2;
   }
   return length > 1 ? runs : 1;
@@ -268,9 +273,8 @@ KernelFunction plan_elements(const KernelContext& context, const Context& device
   const std::size_t runs = slots.size(), first_in = runs + 1;
   const std::size_t first_out = first_in + std::max<std::size_t>(context.inputs.size(), 1);
   slots.resize(first_out + context.outputs.size());
-  const auto launch =
-      std::make_shared<Launch>(device, kernel_text(context, loop, length), "elementwise",
-                               (count + per_thread - 1) / per_thread, std::move(slots));
+  const auto launch = std::make_shared<Launch>(device, kernel_text(context, loop, length),
+                                               "elementwise", count, std::move(slots));
   return [=](KernelContext& run) {
     // Views may begin anywhere.
     const bool aligned =
@@ -278,7 +282,9 @@ KernelFunction plan_elements(const KernelContext& context, const Context& device
                             [&](std::size_t n) { return is_aligned(*run.inputs[n], length); }) &&
         std::ranges::all_of(run.outputs,
                             [&](const Tensor* output) { return is_aligned(*output, length); });
-    launch->set(runs, length > 1 && aligned ? count / length : std::int64_t{0});
+    const bool in_runs = length > 1 && aligned;
+    launch->set(runs, in_runs ? count / length : std::int64_t{0});
+    launch->set_threads(in_runs ? (count + per_thread - 1) / per_thread : count);
     launch->set_operands(first_in, first_out, run);
     launch->run();
   };

@@ -43,6 +43,8 @@ Launch::Launch(const Context& context, const std::string& text, const std::strin
   }
 }
 
+void Launch::set_threads(std::int64_t threads) { set_blocks(grid_of(*context_, threads)); }
+
 void Launch::set_operands(std::size_t first_in, std::size_t first_out,
                           const KernelContext& context) {
   for (std::size_t i = 0; i < context.inputs.size(); ++i) {

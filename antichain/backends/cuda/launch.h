@@ -23,8 +23,9 @@ class Launch {
          std::int64_t blocks, dim3 block, std::vector<std::int64_t> slots,
          std::size_t shared_bytes = 0);
 
-  /// Changes how many blocks there are, of a launch that was made with some.
+  /// Changes how many blocks there are, or threads as above, of a launch that was made with some.
   void set_blocks(std::int64_t blocks) { blocks_ = static_cast<unsigned>(blocks); }
+  void set_threads(std::int64_t threads);
   void set(std::size_t slot, std::int64_t value) { slots_[slot] = value; }
   void set(std::size_t slot, const void* address) {
     slots_[slot] = static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(address));
