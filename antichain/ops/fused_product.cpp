@@ -122,6 +122,38 @@ std::vector<std::size_t> product_inputs(Op fused) {
   return numbers;
 }
 
+ProductParts::ProductParts(const KernelContext& context, std::vector<std::size_t> read)
+    : op_(product_of(context.op)), factors_(product_inputs(context.op)), read_(std::move(read)) {
+  const Var product = op_.output();
+  const Shape shape = evaluate(product.shape(), *context.env);
+  value_ = Tensor(product.dtype(), shape, contiguous_strides(shape), 0,
+                  unbacked_buffer(context.out().device()));
+}
+
+KernelContext ProductParts::product(const KernelContext& context) {
+  factor_pointers_.clear();
+  for (const std::size_t n : factors_) {
+    factor_pointers_.push_back(context.inputs[n]);
+  }
+  KernelContext product = context;
+  product.op = op_;
+  product.attrs = &op_.attrs();
+  product.inputs = factor_pointers_;
+  product.outputs = {&value_pointer_, 1};
+  return product;
+}
+
+KernelContext ProductParts::elements(const KernelContext& context) {
+  input_pointers_.clear();
+  for (const std::size_t n : read_) {
+    input_pointers_.push_back(context.inputs[n]);
+  }
+  input_pointers_.push_back(&value_);
+  KernelContext elements = context;
+  elements.inputs = input_pointers_;
+  return elements;
+}
+
 const OpDef& fused_product_def() {
   static const OpDef def{
       .name = "fused_product",

@@ -209,7 +209,6 @@ TEST_F(GraphTest, States) {
   expect_error<InvalidArgument>("there is already a state called 'w'", [&] { buffer("w", zero); });
   expect_error<InvalidArgument>("the name of a state must not contain '|', got 'a|b'",
                                 [&] { buffer("a|b", zero); });
-  expect_error<InvalidArgument>("a state must have a name", [&] { buffer("", zero); });
   expect_error<InvalidArgument>("state 'w' is declared as f32[2] and again as f64[2]", [&] {
     graph.add_state({"w", {DType::f64, {2}}, zero});
   });

@@ -1,6 +1,7 @@
 #include "antichain/backends/cpu/fused_product.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "antichain/backends/cpu/jit/jit_compiler.h"
 #include "antichain/backends/cpu/planned_loops.h"
@@ -27,62 +28,32 @@ Support supports(SimdLevel level, Op op, const ProductKernel& kernel, JitCompile
   return supports_steps(level, op, fused_steps(level, op), jit);
 }
 
+std::vector<std::size_t> all_inputs(const KernelContext& context) {
+  std::vector<std::size_t> all(context.inputs.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
+}
+
 class FusedProduct {
  public:
   FusedProduct(const KernelContext& context, const ProductKernel& kernel, FusedSteps steps)
-      : op_(product_of(context.op)),
-        factors_(product_inputs(context.op)),
-        value_(layout(op_.output(), *context.env)),
-        product_(kernel.plan(product_context(context), Destination::taker)),
-        elementwise_(steps_context(context), std::move(steps),
+      : parts_(context, all_inputs(context)),
+        product_(kernel.plan(parts_.product(context), Destination::taker)),
+        elementwise_(parts_.elements(context), std::move(steps),
                      {.input = context.num_inputs(), .cuts_rows = product_.cuts_rows}) {}
 
   void run(const KernelContext& context) {
-    const ElementwisePlan::Operands operands = elementwise_.operands(steps_context(context));
+    const ElementwisePlan::Operands operands = elementwise_.operands(parts_.elements(context));
     const auto take_block = [&](const Block& block, const std::byte* elements) {
       elementwise_.plan().run_block(operands, block, elements);
     };
     const TakeBlock take(take_block);
-    KernelContext product = product_context(context);
+    KernelContext product = parts_.product(context);
     product_.run(product, &take);
   }
 
  private:
-  // Type and shape without memory.
-  static Tensor layout(Var value, const DimEnv& env) {
-    Shape shape = evaluate(value.shape(), env);
-    Strides strides = contiguous_strides(shape);
-    return Tensor(value.dtype(), std::move(shape), std::move(strides), 0, unbacked_buffer({}));
-  }
-
-  // What the product alone sees.
-  KernelContext product_context(const KernelContext& context) {
-    factor_pointers_.clear();
-    for (const std::size_t n : factors_) {
-      factor_pointers_.push_back(context.inputs[n]);
-    }
-    KernelContext product = context;
-    product.op = op_;
-    product.attrs = &op_.attrs();
-    product.inputs = factor_pointers_;
-    product.outputs = {&value_pointer_, 1};
-    return product;
-  }
-
-  // What the element-wise steps see: the product is one more input.
-  KernelContext steps_context(const KernelContext& context) {
-    input_pointers_.assign(context.inputs.begin(), context.inputs.end());
-    input_pointers_.push_back(&value_);
-    KernelContext steps = context;
-    steps.inputs = input_pointers_;
-    return steps;
-  }
-
-  Op op_;  // the product
-  std::vector<std::size_t> factors_;
-  Tensor value_;
-  Tensor* value_pointer_ = &value_;
-  std::vector<const Tensor*> factor_pointers_, input_pointers_;  // of the run at present
+  ProductParts parts_;
   ProductPlan product_;
   PlannedLoops elementwise_;
 };

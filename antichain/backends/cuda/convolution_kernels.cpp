@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "antichain/backends/cuda/cuda_error.h"
 #include "antichain/backends/cuda/cudnn_convolution.h"
 #include "antichain/ops/convolution.h"
 #include "antichain/ops/reference/sliding_windows.h"
@@ -67,8 +66,7 @@ KernelFunction plan(const KernelContext& context, const std::shared_ptr<CudnnLib
   }
   if (is_empty) {
     return [library](KernelContext& run) {
-      check(cudaMemsetAsync(run.out().raw(), 0, run.out().bytes(), library->context()->stream()),
-            "convolving");
+      library->context()->fill(run.out().raw(), 0, run.out().bytes());
     };
   }
   const auto convolution = std::make_shared<const CudnnConvolution>(

@@ -4,7 +4,6 @@
 
 #include <memory>
 
-#include "antichain/backends/cuda/cuda_error.h"
 #include "antichain/backends/cuda/element_code.h"
 #include "antichain/backends/cuda/launch.h"
 #include "antichain/ops/creation.h"
@@ -80,14 +79,7 @@ void register_creation(KernelTable& kernels, const Context& device) {
     return plan_numbers(device, context.in(0).shape());
   });
   add(linear_seed_def(), [device](const KernelContext&) {
-    return [device](KernelContext& run) {
-      if (run.out().bytes() == 0) {
-        return;
-      }
-      device->use();
-      check(cudaMemsetAsync(run.out().raw(), 0, run.out().bytes(), device->stream()),
-            "setting memory to 0");
-    };
+    return [device](KernelContext& run) { device->fill(run.out().raw(), 0, run.out().bytes()); };
   });
 }
 

@@ -132,6 +132,15 @@ void DeviceContext::copy_from_host(std::byte* to, const std::byte* from, std::si
   }
 }
 
+void DeviceContext::fill(void* data, unsigned char byte, std::size_t bytes) const {
+  if (bytes == 0) {
+    return;
+  }
+  const auto held = hold();
+  use();
+  check(cudaMemsetAsync(data, byte, bytes, stream()), "setting memory");
+}
+
 void DeviceContext::finish() const {
   const auto held = hold();
   use();

@@ -46,6 +46,8 @@ class DeviceContext {
   /// Copies bytes between any two memories of the host and this GPU. Waits where they go to the
   /// host; what comes from there may be changed at once.
   void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) const;
+  /// Enqueues that all bytes are set to this one.
+  void fill(void* data, unsigned char byte, std::size_t bytes) const;
   /// Waits for all that was enqueued. Throws DataError when a kernel has met a wrong index.
   void finish() const;
   /// Says that what is enqueued from now on belongs to another run: see index_report.h.

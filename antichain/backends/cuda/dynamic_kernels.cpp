@@ -70,9 +70,6 @@ std::string nonzero_text(DType dtype, std::size_t rank) {
 using namespace antichain::device;
 using T = {};
 constexpr int kRank = {};
-struct Axis {{
-  long long size, stride;
-}};
 struct Arguments {{
   long long parts, elements;
 {}  const T* x;
@@ -111,8 +108,8 @@ extern "C" __global__ void write(const Arguments a) {{
   }}
 }}
 )",
-                     storage_type(dtype), rank, rank > 0 ? "  Axis axes[kRank];\n" : "",
-                     rank > 0 ? "e / a.axes[axis].stride % a.axes[axis].size" : "0");
+                     storage_type(dtype), rank, rank > 0 ? "  PackedAxis axes[kRank];\n" : "",
+                     rank > 0 ? "a.axes[axis].position(e)" : "0");
 }
 
 void register_dynamic(KernelTable& kernels, const Context& device) {

@@ -5,7 +5,6 @@
 
 #include <memory>
 
-#include "antichain/backends/cuda/cuda_error.h"
 #include "antichain/backends/cuda/element_code.h"
 #include "antichain/backends/cuda/launch.h"
 #include "antichain/ops/catalogue.h"
@@ -47,9 +46,7 @@ KernelFunction plan(const KernelContext& context, const Context& device) {
       launch->set(first + 1, place->data());
       launch->set_operands(first + 2, first + 3, run);
     }
-    device->use();
-    check(cudaMemsetAsync(place->data(), 0xff, place->bytes(), device->stream()),
-          "setting up a check");
+    device->fill(place->data(), 0xff, place->bytes());
     find->run();
     tell->run();
   };
@@ -61,16 +58,13 @@ KernelFunction plan(const KernelContext& context, const Context& device) {
 std::string finite_text(DType dtype, std::size_t rank) {
   std::string positions;
   for (std::size_t axis = 0; axis < rank; ++axis) {
-    positions += fmt::format(", at / a.axes[{0}].stride % a.axes[{0}].size", axis);
+    positions += fmt::format(", a.axes[{}].position(at)", axis);
   }
   return fmt::format(R"(#include "antichain/backends/cuda/device/element.cuh"
 #include "antichain/backends/cuda/device/index.cuh"
 using namespace antichain;
 using namespace antichain::device;
 using T = {};
-struct Axis {{
-  long long size, stride;
-}};
 struct Arguments {{
   long long count, is_nan, is_large, is_small;
 {}  IndexNote* note;
@@ -98,8 +92,8 @@ extern "C" __global__ void tell(const Arguments a) {{
   note_down(a.note, source{});
 }}
 )",
-                     storage_type(dtype), rank > 0 ? fmt::format("  Axis axes[{}];\n", rank) : "",
-                     positions);
+                     storage_type(dtype),
+                     rank > 0 ? fmt::format("  PackedAxis axes[{}];\n", rank) : "", positions);
 }
 
 void register_finite_check(KernelTable& kernels, const Context& device) {

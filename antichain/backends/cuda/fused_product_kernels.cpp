@@ -25,66 +25,10 @@ std::optional<int> home_of_product(Op op) {
   return std::nullopt;
 }
 
-// What the two kernels of a fused product see of it.
-class ProductParts {
- public:
-  explicit ProductParts(const KernelContext& context)
-      : op_(product_of(context.op)),
-        factors_(product_inputs(context.op)),
-        read_(element_inputs(context.op)),
-        value_(layout(op_.output(), context)) {}
-  ProductParts(const ProductParts&) = delete;
-  ProductParts& operator=(const ProductParts&) = delete;
-
-  // The product alone.
-  KernelContext product(const KernelContext& context) {
-    factor_pointers_.clear();
-    for (const std::size_t n : factors_) {
-      factor_pointers_.push_back(context.inputs[n]);
-    }
-    KernelContext product = context;
-    product.op = op_;
-    product.attrs = &op_.attrs();
-    product.inputs = factor_pointers_;
-    product.outputs = {&value_pointer_, 1};
-    return product;
-  }
-
-  // The element-wise ops: the product is one more input.
-  KernelContext elements(const KernelContext& context) {
-    input_pointers_.clear();
-    for (const std::size_t n : read_) {
-      input_pointers_.push_back(context.inputs[n]);
-    }
-    input_pointers_.push_back(&value_);
-    KernelContext elements = context;
-    elements.inputs = input_pointers_;
-    return elements;
-  }
-
-  const Tensor& value() const { return value_; }
-  void move_to(const std::shared_ptr<Buffer>& memory, std::int64_t offset) {
-    value_.rebase(memory, offset);
-  }
-
- private:
-  static Tensor layout(Var value, const KernelContext& context) {
-    const Shape shape = evaluate(value.shape(), *context.env);
-    return Tensor(value.dtype(), shape, contiguous_strides(shape), 0,
-                  unbacked_buffer(context.out().device()));
-  }
-
-  Op op_;
-  std::vector<std::size_t> factors_, read_;  // inputs of the product, and of what follows
-  Tensor value_;
-  Tensor* value_pointer_ = &value_;
-  std::vector<const Tensor*> factor_pointers_, input_pointers_;  // of the run at present
-};
-
 class FusedProduct {
  public:
   FusedProduct(const KernelContext& context, const Kernel& product, const Context& device)
-      : parts_(context),
+      : parts_(context, element_inputs(context.op)),
         home_(home_of_product(context.op)),
         product_(product.plan(parts_.product(context))),
         elements_(plan_elements(parts_.elements(context), device)) {
@@ -95,9 +39,9 @@ class FusedProduct {
 
   void run(const KernelContext& context) {
     if (home_) {
-      parts_.move_to(context.out(*home_).buffer(), context.out(*home_).offset());
+      parts_.value().rebase(context.out(*home_).buffer(), context.out(*home_).offset());
     } else {
-      parts_.move_to(scratch_, 0);
+      parts_.value().rebase(scratch_, 0);
     }
     KernelContext product = parts_.product(context);
     product_(product);
@@ -155,7 +99,7 @@ void register_fused_products(KernelTable& kernels, const Context& context) {
 }
 
 std::string fused_product_code(const KernelContext& context) {
-  ProductParts parts(context);
+  ProductParts parts(context, element_inputs(context.op));
   return elementwise_code(parts.elements(context));
 }
 

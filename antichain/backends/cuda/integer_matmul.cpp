@@ -7,6 +7,7 @@
 
 #include "antichain/backends/cuda/element_code.h"
 #include "antichain/backends/cuda/launch.h"
+#include "antichain/backends/cuda/matmul_kernels.h"
 #include "antichain/ops/matmul.h"
 
 namespace antichain::cuda {
@@ -15,17 +16,6 @@ namespace {
 
 constexpr std::int64_t kTile = 16;  // rows and columns of a result that a block computes
 constexpr std::int64_t kMostBlocks = 1 << 16;
-
-// The strides, in matrices' elements, at which the matrices of a packed operand lie for a batch.
-Strides batch_strides(const Shape& own, const Shape& batch) {
-  Strides strides(batch.size(), 0);
-  const std::size_t added = batch.size() + 2 - own.size();
-  const Strides packed = contiguous_strides(own);
-  for (std::size_t axis = added; axis < batch.size(); ++axis) {
-    strides[axis] = own[axis - added] == 1 ? 0 : packed[axis - added];
-  }
-  return strides;
-}
 
 std::int64_t tiles(std::int64_t size) { return (size + kTile - 1) / kTile; }
 

@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "antichain/backends/cuda/blas_product.h"
-#include "antichain/backends/cuda/cuda_error.h"
 #include "antichain/backends/cuda/fused_product_kernels.h"
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/fused_product.h"
@@ -16,14 +15,7 @@ namespace {
 
 // The place of each matrix of a packed operand, in elements, in the order of the result's.
 std::vector<std::int64_t> matrix_places(const Shape& own, const Shape& batch) {
-  const std::size_t added = batch.size() + 2 - own.size();
-  const std::int64_t matrix = own.end()[-1] * own.end()[-2];
-  std::vector<std::int64_t> strides(batch.size(), 0);
-  std::int64_t stride = matrix;
-  for (std::size_t axis = batch.size(); axis-- > added;) {
-    strides[axis] = own[axis - added] == 1 ? 0 : stride;
-    stride *= own[axis - added];
-  }
+  const Strides strides = batch_strides(own, batch);
   std::vector<std::int64_t> places = {0};
   for (std::size_t axis = 0; axis < batch.size(); ++axis) {
     std::vector<std::int64_t> longer;
@@ -82,8 +74,7 @@ KernelFunction plan(const KernelContext& context, const std::shared_ptr<BlasLibr
   }
   if (sizes.inner == 0) {
     return [library](KernelContext& run) {
-      check(cudaMemsetAsync(run.out().raw(), 0, run.out().bytes(), library->context()->stream()),
-            "multiplying matrices");
+      library->context()->fill(run.out().raw(), 0, run.out().bytes());
     };
   }
   Shape batch(out.begin(), out.end() - 2);
@@ -191,6 +182,16 @@ Support supports_whole(Op fused) {
 }
 
 }  // namespace
+
+Strides batch_strides(const Shape& own, const Shape& batch) {
+  Strides strides(batch.size(), 0);
+  const std::size_t added = batch.size() + 2 - own.size();
+  const Strides packed = contiguous_strides(own);
+  for (std::size_t axis = added; axis < batch.size(); ++axis) {
+    strides[axis] = own[axis - added] == 1 ? 0 : packed[axis - added];
+  }
+  return strides;
+}
 
 void register_matmul(KernelTable& kernels, const Context& context, bool tf32) {
   const auto library = std::make_shared<BlasLibrary>(context, tf32);

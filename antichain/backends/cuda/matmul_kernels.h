@@ -9,4 +9,8 @@ namespace antichain::cuda {
 
 void register_matmul(KernelTable& kernels, const Context& context, bool tf32);
 
+/// Returns the strides, in elements, at which the matrices of a packed operand lie for a batch of
+/// results.
+Strides batch_strides(const Shape& own, const Shape& batch);
+
 }  // namespace antichain::cuda

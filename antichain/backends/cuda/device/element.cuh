@@ -12,6 +12,13 @@
 
 namespace antichain::device {
 
+// An axis of a packed value.
+struct PackedAxis {
+  long long size, stride;
+  // Where an element lies along it.
+  long long position(long long element) const { return element / stride % size; }
+};
+
 struct bf16 {
   unsigned short bits;
 };
