@@ -108,7 +108,7 @@ __device__ Compute<To> cast_to(C value) {
 }
 
 // Elements side by side that are read and written at once: a power of two of them, 16 bytes at
-// most.
+// most, or twice that by two instructions.
 template <class S, int kCount>
 struct Run {
   S at[kCount];
@@ -134,6 +134,12 @@ struct WordOf<8> {
 template <>
 struct WordOf<16> {
   using Type = uint4;
+};
+template <>
+struct WordOf<32> {
+  struct Type {
+    uint4 low, high;
+  };
 };
 template <class S, int kCount>
 using Word = typename WordOf<sizeof(S) * kCount>::Type;
