@@ -37,7 +37,9 @@ void copy_fused(Cloner& cloner, std::span<const Op> ops, const CopiedGroups& cop
 template <bool kRecompute>
 void copy_by_groups(Cloner& cloner, std::span<const Op> ops, std::span<const Var> results) {
   const ElementwiseGroups found(cloner.source(), ops);
-  const CopiedGroups copied = copied_groups(found, ops, results, kRecompute);
+  // What the bodies of chains compute stays near the kernel that runs them: nothing is saved there.
+  const bool at_top = !ops.empty() && cloner.source().region_of(ops[0]) == kRootRegion;
+  const CopiedGroups copied = copied_groups(found, ops, results, kRecompute && at_top);
   for (std::size_t g = 0; g < copied.groups.size(); ++g) {
     if (copied.groups[g].size() == 1) {
       cloner.copy(ops[copied.groups[g][0]]);
