@@ -2,12 +2,11 @@
 #include "antichain/graph/derivative_context.h"
 #include "antichain/graph/infer_context.h"
 #include "antichain/ops/channel_layout.h"
-#include "antichain/ops/creation.h"
+#include "antichain/ops/channel_sums.h"
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/normalization.h"
 #include "antichain/ops/normalization_gradients.h"
 #include "antichain/ops/per_channel.h"
-#include "antichain/ops/reduce.h"
 #include "antichain/ops/reference/compute.h"
 #include "antichain/ops/reference/moments.h"
 
@@ -18,13 +17,11 @@ namespace {
 using Vars = std::vector<Var>;
 
 Vars decompose_batch_norm(Op op) {
-  const Var x = as_dtype(op.input(0), op.input(1).dtype());
-  const int axis = channel_axis(op.attrs(), x);
-  const Ints axes = all_but_channels(x, axis);
-  const Var mean_value = mean(x, axes), variance_value = variance(x, axes);
-  return {batch_norm_inference(op.input(0), op.input(1), op.input(2), mean_value, variance_value,
-                               op.attrs().get<double>("epsilon"), axis),
-          mean_value, variance_value};
+  const int axis = channel_axis(op.attrs(), op.input(0));
+  const ChannelMoments moments = channel_moments(op.input(0), op.input(1).dtype(), axis);
+  return {batch_norm_inference(op.input(0), op.input(1), op.input(2), moments.mean,
+                               moments.variance, op.attrs().get<double>("epsilon"), axis),
+          moments.mean, moments.variance};
 }
 
 Vars batch_norm_vjp(VjpContext& context) {
@@ -35,7 +32,7 @@ Vars batch_norm_vjp(VjpContext& context) {
       batch_norm_gradient(context.grad(0), x, scale, mean_value, variance_value,
                           context.attrs().get<double>("epsilon"), axis);
   Var x_grad = grads.x;
-  const Var count = cast(dim_value(x.graph(), numel(x.shape()) / x.dim(axis)), scale.dtype());
+  const Var count = channel_count(x, axis, scale.dtype());
   const auto add = [&](Var grad) { x_grad = x_grad + as_dtype(grad, x.dtype()); };
   if (context.has_grad(1)) {
     add(per_channel(context.grad(1) / count, x, axis));

@@ -4,6 +4,7 @@
 #include "antichain/base/error.h"
 #include "antichain/ops/along_axis.h"
 #include "antichain/ops/cast_all.h"
+#include "antichain/ops/channel_sums.h"
 #include "antichain/ops/control_flow.h"
 #include "antichain/ops/convolution.h"
 #include "antichain/ops/creation.h"
@@ -42,6 +43,7 @@ const std::vector<OpFamily>& op_families() {
       {"Pooling", pooling_family()},
       {"Normalisation and losses", normalization_family()},
       {"Normalisation, gradients", normalization_gradient_family()},
+      {"Normalisation, sums of channels", channel_sum_family()},
       {"Shapes", shape_family()},
       {"Cutting and joining", slicing_family()},
       {"Indexing", indexing_family()},

@@ -2,7 +2,7 @@
 
 #include "antichain/graph/infer_context.h"
 #include "antichain/ops/channel_layout.h"
-#include "antichain/ops/creation.h"
+#include "antichain/ops/channel_sums.h"
 #include "antichain/ops/definition_parts.h"
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/per_channel.h"
@@ -45,19 +45,21 @@ std::vector<VarType> infer_batch_norm_gradient(InferContext& context) {
   return {{context.dtype(1), context.shape(1)}, {dtype, channels}, {dtype, channels}};
 }
 
+// Numbers per channel are computed as the forward pass does, so that they are there already, and
+// whatever else is computed from them is left to the element-wise ops: one kernel less.
 Vars decompose_batch_norm_gradient(Op op) {
-  const Var scale = op.input(2);
-  const Var grad = as_dtype(op.input(0), scale.dtype()), x = as_dtype(op.input(1), scale.dtype());
-  const int axis = channel_axis(op.attrs(), x);
-  const Ints axes = all_but_channels(x, axis);
-  const auto spread = [&](Var value) { return per_channel(value, x, axis); };
-  const Var count = cast(dim_value(x.graph(), numel(x.shape()) / x.dim(axis)), scale.dtype());
+  const Var scale = op.input(2), mean = op.input(3);
+  const int axis = channel_axis(op.attrs(), op.input(1));
   const Var slope = rsqrt(op.input(4) + op.attrs().get<double>("epsilon"));
-  const Var normalised = (x - spread(op.input(3))) * spread(slope);
-  const Var bias_grad = sum(grad, axes), scale_grad = sum(grad * normalised, axes);
-  const Var x_grad = (grad - spread(bias_grad / count) - normalised * spread(scale_grad / count)) *
-                     spread(scale * slope);
-  return {as_dtype(x_grad, op.input(1).dtype()), scale_grad, bias_grad};
+  const ChannelGradientSums sums =
+      channel_gradient_sums(op.input(0), op.input(1), mean, slope, axis);
+  const Var grad = as_dtype(op.input(0), scale.dtype()), x = as_dtype(op.input(1), scale.dtype());
+  const auto spread = [&](Var value) { return per_channel(value, x, axis); };
+  const Var count = channel_count(x, axis, scale.dtype());
+  const Var normalised = (x - spread(mean)) * spread(slope);
+  const Var average = (spread(sums.grad) + normalised * spread(sums.product)) * (1 / count);
+  const Var x_grad = (grad - average) * spread(scale * slope);
+  return {as_dtype(x_grad, op.input(1).dtype()), sums.product, sums.grad};
 }
 
 void batch_norm_gradient_reference(KernelContext& context) {

@@ -1,5 +1,6 @@
 #include "antichain/ops/per_channel.h"
 
+#include "antichain/ops/creation.h"
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/shape_ops.h"
 
@@ -38,6 +39,14 @@ Var per_channel(Var value, Var x, int axis) {
   Dims shape(static_cast<std::size_t>(x.rank()), Dim(1));
   shape[static_cast<std::size_t>(axis)] = x.dim(axis);
   return reshape(value, shape);
+}
+
+Var channel_count(Var x, int axis, DType dtype) {
+  Dim count(1);
+  for (const std::int64_t other : all_but_channels(x, axis)) {
+    count = count * x.dim(static_cast<int>(other));
+  }
+  return cast(dim_value(x.graph(), count), dtype);
 }
 
 Ints all_but_channels(Var x, int axis) {

@@ -19,6 +19,8 @@ std::size_t channels_of(const InferContext& context, int x);
 DType require_channels(InferContext& context, int x);
 /// Returns a value per channel in a shape that broadcasts against x.
 Var per_channel(Var value, Var x, int axis);
+/// Returns how many elements of x a channel has, as a number of this type.
+Var channel_count(Var x, int axis, DType dtype);
 /// Returns all axes of x but that of the channels.
 Ints all_but_channels(Var x, int axis);
 /// Converts x to another type; x itself when it has that type.

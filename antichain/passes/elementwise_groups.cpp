@@ -163,7 +163,7 @@ ElementwiseGroups::Index ElementwiseGroups::class_of_rows(Index n) const {
   return kNone;
 }
 
-// Whether going from an op to one that reads its result is no step.
+// So going from the one to the other is no step.
 bool ElementwiseGroups::together(Index before, Index n) const {
   if (class_[n] == kNone || class_[n] != class_[before]) {
     return false;
@@ -241,7 +241,7 @@ bool ElementwiseGroups::keeps_more(Index n) const {
 void ElementwiseGroups::connect() {
   parent_.resize(ops_.size());
   std::iota(parent_.begin(), parent_.end(), Index{0});
-  // The first one, by rank, class and what it reads.
+  // The first one, by rank, class and what it reads; all results of an op count as one.
   std::map<std::tuple<Index, Index, VarId>, Index> readers;
   for (Index n = 0; n < ops_.size(); ++n) {
     if (class_[n] == kNone) {
@@ -257,7 +257,9 @@ void ElementwiseGroups::connect() {
         join(before);
       }
       if (role_[n] == Role::fold || input.shape() == ops_[n].output().shape()) {
-        join(readers.try_emplace({rank_[n], class_[n], input.id()}, n).first->second);
+        const Index before = maker(input);
+        const Var read = before == kNone ? input : ops_[before].output(0);
+        join(readers.try_emplace({rank_[n], class_[n], read.id()}, n).first->second);
       }
     }
   }

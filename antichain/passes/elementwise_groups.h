@@ -23,6 +23,10 @@ class ElementwiseGroups {
   const std::vector<std::vector<Index>>& groups() const { return groups_; }
   /// Returns the number in the list of the op that makes a value, or kNone.
   Index maker(Var value) const;
+  /// Returns whether an op is an element-wise one that may be fused with others of its shape.
+  bool is_element(Index n) const { return role_[n] == Role::element; }
+  /// Returns whether an op can be in one group with an op that reads its result.
+  bool together(Index before, Index n) const;
 
  private:
   enum class Role : std::uint8_t { alone, element, fold, row };
@@ -32,7 +36,6 @@ class ElementwiseGroups {
   void find_classes();
   std::vector<bool> known_from_sizes() const;
   Index class_of_rows(Index n) const;
-  bool together(Index before, Index n) const;
   void find_ranks();
   void sink();
   bool keeps_more(Index n) const;

@@ -1,11 +1,9 @@
 #include "antichain/passes/fuse_elementwise.h"
 
-#include <unordered_set>
-
 #include "antichain/ops/fused.h"
 #include "antichain/ops/fused_product.h"
 #include "antichain/passes/body_copy.h"
-#include "antichain/passes/elementwise_groups.h"
+#include "antichain/passes/recomputed_values.h"
 #include "antichain/passes/row_form.h"
 
 namespace antichain {
@@ -14,57 +12,55 @@ namespace {
 
 using Index = ElementwiseGroups::Index;
 
-// Copies the ops of a group into the body of a fused op.
-void copy_fused(Cloner& cloner, std::span<const Op> ops, const std::vector<Index>& group,
-                const std::unordered_set<VarId>& read_outside) {
-  BodyCopy body(cloner);
-  std::vector<Var> results;
-  for (const Index n : group) {
-    body.copy(ops[n]);
-    if (read_outside.contains(ops[n].output().id())) {
-      results.push_back(ops[n].output());
+// Copies the ops of a group into the body of a fused op. What belongs to other groups is no result
+// of this one, and if it is one of those, it stays that.
+void copy_fused(Cloner& cloner, std::span<const Op> ops, const CopiedGroups& copied,
+                std::size_t number) {
+  std::vector<Var> results, elsewhere;
+  for (const Index n : copied.groups[number]) {
+    const Var output = ops[n].output();
+    if (copied.read_outside.contains(output.id())) {
+      (copied.home[n] == number ? results : elsewhere).push_back(output);
     }
+  }
+  const std::vector<Var> kept = cloner(elsewhere);
+  BodyCopy body(cloner);
+  for (const Index n : copied.groups[number]) {
+    body.copy(ops[n]);
   }
   body.finish(results, results, fused_def());
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    cloner.map(elsewhere[i], kept[i]);
+  }
 }
 
+template <bool kRecompute>
 void copy_by_groups(Cloner& cloner, std::span<const Op> ops, std::span<const Var> results) {
   const ElementwiseGroups found(cloner.source(), ops);
-  std::vector<std::size_t> group_of(ops.size());
-  for (std::size_t g = 0; g < found.groups().size(); ++g) {
-    for (const Index n : found.groups()[g]) {
-      group_of[n] = g;
+  // What the bodies of chains compute stays near the kernel that runs them: nothing is saved there.
+  const bool at_top = !ops.empty() && cloner.source().region_of(ops[0]) == kRootRegion;
+  const CopiedGroups copied = copied_groups(found, ops, results, kRecompute && at_top);
+  for (std::size_t g = 0; g < copied.groups.size(); ++g) {
+    if (copied.groups[g].size() == 1) {
+      cloner.copy(ops[copied.groups[g][0]]);
+    } else if (!copied.groups[g].empty()) {
+      copy_fused(cloner, ops, copied, g);
     }
   }
-  std::unordered_set<VarId> read_outside;
-  for (Var result : results) {
-    read_outside.insert(result.id());
-  }
-  for (std::size_t n = 0; n < ops.size(); ++n) {
-    for (Var input : ops[n].inputs()) {
-      const Index maker = found.maker(input);
-      if (maker != ElementwiseGroups::kNone && group_of[maker] != group_of[n]) {
-        read_outside.insert(input.id());
-      }
-    }
-  }
-  for (const std::vector<Index>& group : found.groups()) {
-    if (group.size() == 1) {
-      cloner.copy(ops[group[0]]);
-    } else {
-      copy_fused(cloner, ops, group, read_outside);
-    }
-  }
+}
+
+GraphCopy fuse(const GraphCopy& source, const Cloner::CopyOps& copy_ops) {
+  // What a user has fused may belong to larger groups.
+  const GraphCopy parts = copy_with_parts(source, {&fused_def(), &fused_product_def()}, {});
+  const CopyRules fusion{.copy_ops = copy_ops};
+  return has_reductions(*parts.graph) ? copy_graph(bring_to_row_form(parts), fusion)
+                                      : copy_graph(parts, fusion);
 }
 
 }  // namespace
 
-GraphCopy fuse_elementwise(const GraphCopy& source) {
-  // What a user has fused may belong to larger groups.
-  const GraphCopy parts = copy_with_parts(source, {&fused_def(), &fused_product_def()}, {});
-  const CopyRules fusion{.copy_ops = copy_by_groups};
-  return has_reductions(*parts.graph) ? copy_graph(bring_to_row_form(parts), fusion)
-                                      : copy_graph(parts, fusion);
-}
+GraphCopy fuse_elementwise(const GraphCopy& source) { return fuse(source, copy_by_groups<false>); }
+
+GraphCopy fuse_recomputing(const GraphCopy& source) { return fuse(source, copy_by_groups<true>); }
 
 }  // namespace antichain

@@ -23,5 +23,7 @@ namespace antichain {
 
 /// Copies, with fused ops for groups of two ops or more.
 GraphCopy fuse_elementwise(const GraphCopy& source);
+/// Does so, and lets groups compute wide values again (recomputed_values.h).
+GraphCopy fuse_recomputing(const GraphCopy& source);
 
 }  // namespace antichain

@@ -23,6 +23,7 @@ struct OptimiserOptions {
   std::function<bool(Op)> is_missing = nullptr;  // of decompose; unset: what the backend says
   bool split_chains = false;   // of split-chains; also where the backend wants few kernels
   bool batch_updates = false;  // of batch-updates and batch-casts; the same
+  bool recompute = false;  // of fuse-elementwise: wide values, by each that reads them; the same
 };
 
 }  // namespace antichain

@@ -18,6 +18,7 @@
 #include "antichain/passes/fuse_elementwise.h"
 #include "antichain/passes/fuse_products.h"
 #include "antichain/passes/reassociate.h"
+#include "antichain/passes/release_waits.h"
 #include "antichain/passes/simplify.h"
 #include "antichain/passes/split_chains.h"
 
@@ -46,7 +47,13 @@ GraphCopy choose_layouts_by_gain(const GraphCopy& source, const Options& options
   return choose_layouts(source, options.layout_gain);
 }
 
+GraphCopy fuse_as_wanted(const GraphCopy& source, const Options& options) {
+  return options.recompute ? fuse_recomputing(source) : fuse_elementwise(source);
+}
+
 constexpr Pass kPasses[] = {
+    {"release-waits", "run writes for themselves, not for values that wait for them", 1,
+     plain<release_waits>},
     {"decompose", "replace ops that the device has no kernel for by what they consist of", 1,
      decompose_missing, [](const Options& options) { return options.is_missing != nullptr; }},
     {"fold-constants", "compute what depends on constants alone", 1, plain<fold_constants>},
@@ -60,7 +67,7 @@ constexpr Pass kPasses[] = {
     {"choose-layouts", "keep channels last around convolutions where that is faster", 3,
      choose_layouts_by_gain},
     {"fuse-elementwise", "compute element-wise ops and reductions of rows together", 2,
-     plain<fuse_elementwise>},
+     fuse_as_wanted},
     {"fuse-products", "compute what follows a product with it, block by block", 2,
      plain<fuse_products>},
     {"contract", "let a * b + c round once inside of fused ops (with fast-math)", 2,

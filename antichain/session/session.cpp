@@ -101,6 +101,7 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
   const bool few_kernels = backend_->wants_few_kernels() && !options.memory_budget;
   optimiser.split_chains |= few_kernels;
   optimiser.batch_updates |= few_kernels;
+  optimiser.recompute |= backend_->wants_few_kernels();
   GraphCopy copy = optimise(graph, outputs, effects, optimiser);
   count_runs(copy);
   if (options.memory_budget) {

@@ -315,6 +315,18 @@ TEST_P(CudaRowCode, RunsInFlightCompile) {
   EXPECT_NE(code(1 << 10, 1, false).find(" o[1];"), std::string::npos);
 }
 
+// Numbers per channel do not make the runs of 16-bit values shorter.
+TEST(CudaCode, RepeatedNumbersAreReadByTwoInstructions) {
+  Graph graph;
+  const Var x = graph.input("x", bf16, {4096, 64}), scale = graph.input("scale", f32, {64});
+  const Vars results = fused(graph, [&] { return Vars{cast(cast(x, f32) * scale, bf16)}; });
+  with_context(results[0].producer(), [](const KernelContext& context) {
+    const std::string text = elementwise_code(context);
+    EXPECT_NE(text.find("compute<8>"), std::string::npos) << text;
+    EXPECT_FALSE(compile_kernel(text, kHopper).empty());
+  });
+}
+
 // Only where an op says so are a product and a sum rounded once.
 TEST(CudaCode, ContractedSumsAreFused) {
   for (const DType dtype : {f32, f64}) {

@@ -3,6 +3,7 @@
 
 #include "antichain/backends/cuda/along_kernels.h"
 #include "antichain/backends/cuda/cast_kernels.h"
+#include "antichain/backends/cuda/channel_kernels.h"
 #include "antichain/backends/cuda/code_loader.h"
 #include "antichain/backends/cuda/creation_kernels.h"
 #include "antichain/backends/cuda/csr_pattern.h"
@@ -17,6 +18,7 @@
 #include "antichain/backends/cuda/scatter_kernels.h"
 #include "antichain/backends/cuda/sort_kernels.h"
 #include "antichain/backends/cuda/sparse_kernels.h"
+#include "antichain/backends/cuda/stopwatch.h"
 #include "antichain/backends/cuda/strided_copy.h"
 
 namespace antichain::cuda {
@@ -107,6 +109,22 @@ TEST(GeneratedCode, Pooling) {
   expect_compiles(pool_text(f16, 2, true));
   expect_compiles(pool_text(i32, 3, false));
 }
+
+TEST(GeneratedCode, SumsOfChannels) {
+  constexpr std::int64_t kMany = std::int64_t{1} << 32;
+  for (const ChannelSum kind : {ChannelSum::moments, ChannelSum::gradient}) {
+    for (const DType dtype : {f32, f64, bf16, f16}) {
+      const ChannelSplit columns(5000, 64, 1, dtype), odd(7, 5, 1, dtype), rows(9, 6, 48, dtype);
+      expect_compiles(channel_sum_text(kind, dtype, dtype, columns));
+      expect_compiles(channel_sum_text(kind, dtype, dtype, odd));
+      expect_compiles(channel_sum_text(kind, dtype, dtype, rows));
+    }
+    expect_compiles(channel_sum_text(kind, bf16, f32, ChannelSplit(kMany, 8, 1, bf16)));
+    expect_compiles(channel_sum_text(kind, f16, f32, ChannelSplit(kMany, 8, 3, f16)));
+  }
+}
+
+TEST(GeneratedCode, Delay) { expect_compiles(delay_text()); }
 
 TEST(GeneratedCode, Random) {
   expect_compiles(draw_text(Draw::uniform, f64));

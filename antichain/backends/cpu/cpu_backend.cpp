@@ -3,6 +3,7 @@
 #include "antichain/backends/cpu/along_kernels.h"
 #include "antichain/backends/cpu/blas_convolution.h"
 #include "antichain/backends/cpu/blas_matmul.h"
+#include "antichain/backends/cpu/channel_sum_kernels.h"
 #include "antichain/backends/cpu/elementwise.h"
 #include "antichain/backends/cpu/fused_product.h"
 #include "antichain/backends/cpu/fused_steps.h"
@@ -52,6 +53,7 @@ class CpuBackend final : public Backend {
     cpu::register_fused_products(kernels_, products(), jit_);
     cpu::register_rowwise(kernels_);
     cpu::register_norm_gradients(kernels_);
+    cpu::register_channel_sums(kernels_);
     cpu::register_along_axis(kernels_);
     cpu::register_sparse(kernels_);
     cpu::register_pooling(kernels_);

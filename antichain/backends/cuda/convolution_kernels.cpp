@@ -1,6 +1,9 @@
 #include "antichain/backends/cuda/convolution_kernels.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <numeric>
 
 #include "antichain/backends/cuda/cudnn_convolution.h"
 #include "antichain/ops/convolution.h"
@@ -13,6 +16,8 @@ namespace {
 using Sizes = std::vector<std::int64_t>;
 
 constexpr std::size_t kFewestSpatialAxes = 2;  // of the library; fewer get axes of size 1 in front
+
+constexpr std::int64_t kAlignment = 16;  // bytes; more is no use to the library
 
 // Sizes and strides in the order [n, c, spatial...], with at least two spatial axes.
 ConvTensor describe(const Tensor& tensor, bool channels_last) {
@@ -52,6 +57,39 @@ Operands operands_of(ConvResult result) {
   return {1, -1, 0};
 }
 
+// A convolution that is planned for addresses as they are expected, and again when they turn out to
+// be less even: those of results that a caller has memory for, for example.
+class ConvolutionAnywhere {
+ public:
+  ConvolutionAnywhere(std::shared_ptr<const CudnnLibrary> library, ConvProblem problem)
+      : library_(std::move(library)),
+        problem_(std::move(problem)),
+        even_(std::make_unique<CudnnConvolution>(library_, problem_)) {}
+
+  void run(const void* x, const void* weight, const void* output) {
+    const auto fits = [&](const void* address) {
+      return reinterpret_cast<std::uintptr_t>(address) %
+                 static_cast<std::uintptr_t>(problem_.alignment) ==
+             0;
+    };
+    if (fits(x) && fits(weight) && fits(output)) {
+      even_->run(x, weight, output);
+      return;
+    }
+    if (uneven_ == nullptr) {
+      ConvProblem problem = problem_;
+      problem.alignment = static_cast<std::int64_t>(size_of(problem.dtype));
+      uneven_ = std::make_unique<CudnnConvolution>(library_, problem);
+    }
+    uneven_->run(x, weight, output);
+  }
+
+ private:
+  std::shared_ptr<const CudnnLibrary> library_;
+  ConvProblem problem_;
+  std::unique_ptr<const CudnnConvolution> even_, uneven_;
+};
+
 KernelFunction plan(const KernelContext& context, const std::shared_ptr<CudnnLibrary>& library,
                     ConvResult result) {
   const Operands operands = operands_of(result);
@@ -69,15 +107,21 @@ KernelFunction plan(const KernelContext& context, const std::shared_ptr<CudnnLib
       library->context()->fill(run.out().raw(), 0, run.out().bytes());
     };
   }
-  const auto convolution = std::make_shared<const CudnnConvolution>(
-      library, ConvProblem{.result = result,
-                           .dtype = out.dtype(),
-                           .x = describe(tensor(context, operands.x), last),
-                           .weight = describe(tensor(context, operands.weight), false),
-                           .output = describe(tensor(context, operands.output), last),
-                           .stride = with_axes_in_front(stride, 1),
-                           .padding = with_axes_in_front(padding, 0),
-                           .dilation = with_axes_in_front(dilation, 1)});
+  ConvProblem problem{.result = result,
+                      .dtype = out.dtype(),
+                      .x = describe(tensor(context, operands.x), last),
+                      .weight = describe(tensor(context, operands.weight), false),
+                      .output = describe(tensor(context, operands.output), last),
+                      .stride = with_axes_in_front(stride, 1),
+                      .padding = with_axes_in_front(padding, 0),
+                      .dilation = with_axes_in_front(dilation, 1),
+                      .alignment = kAlignment};
+  for (const int operand : {operands.x, operands.weight, operands.output}) {
+    const Tensor& part = tensor(context, operand);
+    problem.alignment = std::gcd(problem.alignment,
+                                 part.offset() * static_cast<std::int64_t>(size_of(part.dtype())));
+  }
+  const auto convolution = std::make_shared<ConvolutionAnywhere>(library, std::move(problem));
   return [convolution, operands](KernelContext& run) {
     convolution->run(tensor(run, operands.x).raw(), tensor(run, operands.weight).raw(),
                      tensor(run, operands.output).raw());

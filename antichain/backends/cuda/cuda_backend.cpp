@@ -5,6 +5,7 @@
 #include "antichain/backends/cuda/along_kernels.h"
 #include "antichain/backends/cuda/cast_kernels.h"
 #include "antichain/backends/cuda/chain_kernels.h"
+#include "antichain/backends/cuda/channel_kernels.h"
 #ifdef ANTICHAIN_HAS_CUDNN
 #include "antichain/backends/cuda/convolution_kernels.h"
 #endif
@@ -45,6 +46,7 @@ class CudaBackend final : public Backend {
     cuda::register_indexing(kernels_, context_);
     cuda::register_scatter(kernels_, context_);
     cuda::register_reductions(kernels_, context_);
+    cuda::register_channel_sums(kernels_, context_);
     cuda::register_along_axis(kernels_, context_);
     cuda::register_sorting(kernels_, context_);
     cuda::register_pooling(kernels_, context_);

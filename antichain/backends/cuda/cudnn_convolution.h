@@ -4,6 +4,7 @@
 #include <cudnn.h>
 
 #include <memory>
+#include <mutex>
 
 #include "antichain/backends/cuda/cudnn_descriptor.h"
 #include "antichain/backends/cuda/device_context.h"
@@ -22,10 +23,15 @@ class CudnnLibrary {
   cudnnHandle_t handle() const { return handle_; }
   const Context& context() const { return context_; }
   bool tf32() const { return tf32_; }
+  /// Returns memory for one convolution at a time: they run one after the other, so all of them
+  /// that are there at the same time share it.
+  std::shared_ptr<Buffer> workspace(std::int64_t bytes) const;
 
  private:
   Context context_;
   bool tf32_;
+  mutable std::mutex mutex_;
+  mutable std::weak_ptr<Buffer> workspace_;
   cudnnHandle_t handle_ = nullptr;
 };
 
@@ -42,19 +48,25 @@ struct ConvProblem {
   DType dtype;
   ConvTensor x, weight, output;
   std::vector<std::int64_t> stride, padding, dilation;
+  std::int64_t alignment;  // bytes, of the addresses of all three
 };
+
+class CudnnPlan;  // antichain/backends/cuda/cudnn_plans.h
 
 class CudnnConvolution {
  public:
   /// Throws DeviceError when the library has no deterministic way to compute it.
   CudnnConvolution(std::shared_ptr<const CudnnLibrary> library, const ConvProblem& problem);
+  ~CudnnConvolution();
+  CudnnConvolution(const CudnnConvolution&) = delete;
+  CudnnConvolution& operator=(const CudnnConvolution&) = delete;
 
   /// Enqueues it.
   void run(const void* x, const void* weight, const void* output) const;
 
  private:
   std::shared_ptr<const CudnnLibrary> library_;
-  std::unique_ptr<CudnnDescriptor> plan_;
+  std::unique_ptr<const CudnnPlan> plan_;
   std::shared_ptr<Buffer> workspace_;
 };
 

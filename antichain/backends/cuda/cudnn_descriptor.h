@@ -23,6 +23,7 @@ struct Cudnn {
   ANTICHAIN_LIBRARY_FUNCTION(cudnnCreate);
   ANTICHAIN_LIBRARY_FUNCTION(cudnnDestroy);
   ANTICHAIN_LIBRARY_FUNCTION(cudnnGetErrorString);
+  ANTICHAIN_LIBRARY_FUNCTION(cudnnGetVersion);
   ANTICHAIN_LIBRARY_FUNCTION(cudnnSetStream);
 };
 const Cudnn& cudnn();

@@ -85,15 +85,17 @@ class Body {
 };
 
 // How many elements a thread computes at once: as many as it can read and write by one instruction
-// each, if there are enough for all threads of the GPU.
+// each, if there are enough for all threads of the GPU. What is repeated, a number per channel for
+// example, comes from a cache and may take two.
 std::int64_t run_length(const KernelContext& context, const StridedLoop& loop) {
   std::int64_t longest = kLongestRun;
-  const auto fit = [&](DType dtype) {
-    longest = std::min(longest, kRunBytes / static_cast<std::int64_t>(size_of(dtype)));
+  const auto fit = [&](DType dtype, std::int64_t bytes = kRunBytes) {
+    longest = std::min(longest, bytes / static_cast<std::int64_t>(size_of(dtype)));
   };
   for (std::size_t n = 0; n < context.inputs.size(); ++n) {
     if (loop.kind_of(n) != StridedLoop::Kind::number) {
-      fit(context.inputs[n]->dtype());
+      const Tensor& input = *context.inputs[n];
+      fit(input.dtype(), input.numel() < loop.count ? 2 * kRunBytes : kRunBytes);
     }
   }
   for (const Tensor* output : context.outputs) {
@@ -212,7 +214,8 @@ std::string kernel_text(const KernelContext& context, const StridedLoop& loop,
 // Whether a run of elements can begin where a tensor does.
 bool is_aligned(const Tensor& tensor, std::int64_t length) {
   const auto address = reinterpret_cast<std::uintptr_t>(tensor.raw());
-  return address % (static_cast<std::size_t>(length) * size_of(tensor.dtype())) == 0;
+  const std::int64_t bytes = length * static_cast<std::int64_t>(size_of(tensor.dtype()));
+  return address % static_cast<std::uintptr_t>(std::min(bytes, kRunBytes)) == 0;
 }
 
 // Whether a fused op has more than one shape.

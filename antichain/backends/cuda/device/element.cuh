@@ -137,7 +137,7 @@ inline __device__ float near_quotient(float a, float b) {
 }
 
 // Elements side by side that are read and written at once: a power of two of them, 16 bytes at
-// most.
+// most, or twice that by two instructions.
 template <class S, int kCount>
 struct Run {
   S at[kCount];

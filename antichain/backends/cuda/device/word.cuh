@@ -1,4 +1,4 @@
-// What is read and written by one instruction.
+// What is read and written by one instruction, or by two where it has 32 bytes.
 #pragma once
 
 namespace antichain::device {
@@ -24,6 +24,12 @@ struct WordOf<8> {
 template <>
 struct WordOf<16> {
   using Type = uint4;
+};
+template <>
+struct WordOf<32> {
+  struct Type {
+    uint4 low, high;
+  };
 };
 
 }  // namespace antichain::device

@@ -1,0 +1,196 @@
+#include "antichain/backends/cuda/cudnn_choice.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "antichain/backends/cuda/cuda_error.h"
+#include "antichain/backends/cuda/stopwatch.h"
+#include "antichain/base/code_cache.h"
+#include "antichain/base/error.h"
+#include "antichain/base/out_of_memory.h"
+#include "antichain/base/sha256.h"
+
+namespace antichain::cuda {
+
+namespace {
+
+constexpr std::size_t kMostMeasured = 8;                          // ways
+constexpr std::int64_t kMostWorkspace = std::int64_t{256} << 20;  // bytes
+constexpr int kMostRuns = 4;                                      // of a way; the fastest counts
+constexpr float kSlowFactor = 2;         // a way that takes so much longer is not run again
+constexpr float kClearlyFaster = 0.95F;  // of the time: otherwise the earlier advice is kept
+constexpr int kPattern = 0x3c;           // bytes that are small numbers in every float type
+
+std::string digest_of(const std::string& text) {
+  Sha256 digest;
+  digest.add(std::as_bytes(std::span(text)));
+  return digest.finish();
+}
+
+std::int64_t bytes_of(const ConvTensor& tensor, DType dtype) {
+  std::int64_t last = 0;
+  for (std::size_t axis = 0; axis < tensor.sizes.size(); ++axis) {
+    last += (tensor.sizes[axis] - 1) * tensor.strides[axis];
+  }
+  return (last + 1) * static_cast<std::int64_t>(size_of(dtype));
+}
+
+// A convolution on memory of its own.
+class Trial {
+ public:
+  Trial(const CudnnLibrary& library, const ConvProblem& problem)
+      : library_(library),
+        x_(scratch(problem.x, problem.dtype)),
+        weight_(scratch(problem.weight, problem.dtype)),
+        output_(scratch(problem.output, problem.dtype)),
+        watch_(library.context()) {}
+
+  // The time of a plan, or infinity where it fails, for want of memory for example. One that is no
+  // match for `best` is left early.
+  float time_of(const CudnnPlan& plan, float best) {
+    float fastest = std::numeric_limits<float>::infinity();
+    try {
+      const std::shared_ptr<Buffer> workspace = library_.workspace(plan.workspace());
+      const auto run = [&] {
+        plan.run(library_, {x_->data(), weight_->data(), output_->data()}, workspace->data());
+      };
+      run();  // the first run loads code
+      for (int i = 0; i < kMostRuns && (i == 0 || fastest <= kSlowFactor * best); ++i) {
+        fastest = std::min(fastest, watch_.milliseconds(run));
+      }
+    } catch (const DeviceError&) {
+      return std::numeric_limits<float>::infinity();
+    }
+    return fastest;
+  }
+
+ private:
+  std::shared_ptr<Buffer> scratch(const ConvTensor& tensor, DType dtype) const {
+    auto memory = DeviceContext::allocate(library_.context(),
+                                          static_cast<std::size_t>(bytes_of(tensor, dtype)));
+    check(cudaMemsetAsync(memory->data(), kPattern, memory->bytes(), library_.context()->stream()),
+          "measuring a convolution");
+    return memory;
+  }
+
+  const CudnnLibrary& library_;
+  std::shared_ptr<Buffer> x_, weight_, output_;
+  Stopwatch watch_;
+};
+
+// A way that is ready, and its place among those that are advised.
+struct Ready {
+  std::size_t place;
+  CudnnPlan plan;
+};
+
+// The first `most` ways that the library makes ready and that work in little memory; if there is
+// none, the first one at all.
+std::vector<Ready> ready_ways(const CudnnAdvice& advice, std::size_t most) {
+  std::vector<Ready> ready;
+  std::optional<Ready> large;
+  for (std::size_t n = 0; n < advice.size() && ready.size() < most; ++n) {
+    std::optional<CudnnPlan> plan = advice.plan(n);
+    if (plan && plan->workspace() <= kMostWorkspace) {
+      ready.push_back({n, std::move(*plan)});
+    } else if (plan && !large) {
+      large.emplace(Ready{n, std::move(*plan)});
+    }
+  }
+  if (ready.empty() && large) {
+    ready.push_back(std::move(*large));
+  }
+  require<DeviceError>(!ready.empty(),
+                       "cuDNN has no deterministic way to compute a convolution of this size");
+  return ready;
+}
+
+// Nothing may be waited for while kernels are being recorded.
+bool may_measure(const CudnnLibrary& library) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  check(cudaStreamIsCapturing(library.context()->stream(), &status), "planning a convolution");
+  return status == cudaStreamCaptureStatusNone && !default_cache_folder().empty();
+}
+
+std::size_t fastest_of(const std::vector<Ready>& ready, const CudnnLibrary& library,
+                       const ConvProblem& problem) {
+  Trial trial(library, problem);
+  std::size_t chosen = 0;
+  float best = std::numeric_limits<float>::infinity();
+  for (std::size_t n = 0; n < ready.size(); ++n) {
+    const float time = trial.time_of(ready[n].plan, best);
+    if (time < kClearlyFaster * best) {
+      chosen = n;
+      best = time;
+    }
+  }
+  return chosen;
+}
+
+// A choice as it is remembered: a place, and the number of what computes there, to be sure.
+std::string choice_text(const CudnnAdvice& advice, std::size_t place) {
+  return fmt::format("{} {}", place, advice.engine(place));
+}
+
+std::optional<CudnnPlan> remembered(const CudnnAdvice& advice, const CodeCache& cache,
+                                    const std::string& key) {
+  const std::optional<std::string> text = cache.load(key);
+  for (std::size_t n = 0; text && n < advice.size(); ++n) {
+    if (*text == choice_text(advice, n)) {
+      return advice.plan(n);
+    }
+  }
+  return std::nullopt;
+}
+
+std::string name_of_gpu(int index) {
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, index), "asking for its name");
+  return fmt::format("{} with {} multiprocessors", properties.name, properties.multiProcessorCount);
+}
+
+// What a choice depends on.
+std::string describe_choice(const ConvProblem& problem, bool tf32, const std::string& gpu,
+                            std::size_t version) {
+  std::string text = fmt::format("convolution {} {}{} by cudnn {} on {}, addresses / {}\n",
+                                 static_cast<int>(problem.result), name(problem.dtype),
+                                 tf32 ? " (tf32)" : "", version, gpu, problem.alignment);
+  for (const ConvTensor* tensor : {&problem.x, &problem.weight, &problem.output}) {
+    text +=
+        fmt::format("{} by {}\n", fmt::join(tensor->sizes, ","), fmt::join(tensor->strides, ","));
+  }
+  return text + fmt::format("stride {} padding {} dilation {}, {} ways within {} bytes\n",
+                            fmt::join(problem.stride, ","), fmt::join(problem.padding, ","),
+                            fmt::join(problem.dilation, ","), kMostMeasured, kMostWorkspace);
+}
+
+}  // namespace
+
+CudnnPlan choose_plan(const CudnnLibrary& library, const ConvProblem& problem) {
+  const CudnnAdvice advice(library, problem);
+  const CodeCache cache(default_cache_folder());
+  const std::string key = digest_of(describe_choice(problem, library.tf32(),
+                                                    name_of_gpu(library.context()->device().index),
+                                                    cudnn().cudnnGetVersion()));
+  if (std::optional<CudnnPlan> plan = remembered(advice, cache, key)) {
+    return std::move(*plan);
+  }
+  const bool measures = may_measure(library);
+  std::vector<Ready> ready = ready_ways(advice, measures ? kMostMeasured : 1);
+  if (measures) {
+    try {
+      const std::size_t fastest = ready.size() > 1 ? fastest_of(ready, library, problem) : 0;
+      cache.store(key, choice_text(advice, ready[fastest].place));
+      if (cache.load(key) == choice_text(advice, ready[fastest].place)) {
+        return std::move(ready[fastest].plan);
+      }
+    } catch (const OutOfMemory&) {  // of the tensors: a smaller program will measure it
+    }
+  }
+  return std::move(ready[0].plan);
+}
+
+}  // namespace antichain::cuda

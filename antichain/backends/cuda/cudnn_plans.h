@@ -1,0 +1,54 @@
+// The ways in which cuDNN can compute a convolution.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "antichain/backends/cuda/cudnn_convolution.h"
+
+namespace antichain::cuda {
+
+/// The memory of the three tensors of a convolution.
+struct ConvOperands {
+  const void *x, *weight, *output;
+};
+
+/// A way to compute that is ready to run.
+class CudnnPlan {
+ public:
+  CudnnPlan(CudnnDescriptor plan, std::int64_t workspace)
+      : plan_(std::move(plan)), workspace_(workspace) {}
+
+  /// Returns how many bytes it works in.
+  std::int64_t workspace() const { return workspace_; }
+  /// Enqueues it.
+  void run(const CudnnLibrary& library, const ConvOperands& operands, void* workspace) const;
+
+ private:
+  CudnnDescriptor plan_;
+  std::int64_t workspace_;
+};
+
+/// The ways that the library advises and that have the same bits in every run, best first.
+class CudnnAdvice {
+ public:
+  CudnnAdvice(const CudnnLibrary& library, const ConvProblem& problem);
+
+  std::size_t size() const { return ways_.size(); }
+  /// Returns the library's number of what computes way `n`.
+  std::int64_t engine(std::size_t n) const { return ways_[n].engine; }
+  /// Makes way `n` ready; nothing where the library refuses after all.
+  std::optional<CudnnPlan> plan(std::size_t n) const;
+
+ private:
+  struct Way {
+    CudnnDescriptor config;
+    std::int64_t engine;
+  };
+  const CudnnLibrary& library_;
+  std::vector<CudnnDescriptor> parts_;  // that the graph consists of
+  std::vector<Way> ways_;
+};
+
+}  // namespace antichain::cuda

@@ -1,0 +1,181 @@
+#include "antichain/passes/recomputed_values.h"
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "antichain/ops/elementwise.h"
+
+namespace antichain {
+
+namespace {
+
+using Index = ElementwiseGroups::Index;
+constexpr Index kNone = ElementwiseGroups::kNone;
+constexpr int kMostOps = 3;  // that are repeated for one value
+
+bool is_cheap(const OpDef& def) {
+  return &def == &add_def() || def.name == "subtract" || &def == &multiply_def();
+}
+
+class RecomputedValues {
+ public:
+  RecomputedValues(const ElementwiseGroups& found, std::span<const Op> ops,
+                   std::span<const Var> results, bool recompute)
+      : found_(found), ops_(ops), repeated_(ops.size(), false) {
+    copied_.home.resize(ops.size());
+    for (std::size_t g = 0; g < found.groups().size(); ++g) {
+      for (const Index n : found.groups()[g]) {
+        copied_.home[n] = g;
+      }
+    }
+    for (Var result : results) {
+      copied_.read_outside.insert(result.id());
+    }
+    if (recompute) {
+      find_last_readers();
+      find_cheap();
+      find_repeated();
+    }
+  }
+
+  CopiedGroups copied() {
+    copied_.groups.resize(found_.groups().size());
+    for (std::size_t g = found_.groups().size(); g-- > 0;) {  // readers first
+      copy_group(g);
+    }
+    return std::move(copied_);
+  }
+
+ private:
+  struct Cheap {
+    int ops = 0;         // from a value that is kept on; 0: it is not cheap
+    Index from = kNone;  // the op before, if there is one
+  };
+
+  // For every value, the last group that reads it.
+  void find_last_readers() {
+    for (Index n = 0; n < ops_.size(); ++n) {
+      for (Var input : ops_[n].inputs()) {
+        std::size_t& last = last_reader_[input.id()];
+        last = std::max(last, copied_.home[n]);
+      }
+    }
+    for (const VarId result : copied_.read_outside) {
+      last_reader_[result] = found_.groups().size();
+    }
+  }
+
+  // Whether an op reads a value of its shape that is kept for later groups in any case.
+  bool follows_kept_value(Index n, Var whole) const {
+    return is_float(whole.dtype()) && size_of(whole.dtype()) <= size_of(ops_[n].output().dtype()) &&
+           last_reader_.at(whole.id()) > copied_.home[n];
+  }
+
+  // Widening conversions, and what is computed from one of them, or from a value that is kept
+  // anyway, and smaller values.
+  void find_cheap() {
+    cheap_.resize(ops_.size());
+    for (Index n = 0; n < ops_.size(); ++n) {
+      const Op op = ops_[n];
+      if (!found_.is_element(n)) {
+        continue;
+      }
+      if (&op.def() == &cast_def()) {
+        const DType from = op.input(0).dtype(), to = op.output().dtype();
+        if (is_float(from) && is_float(to) && size_of(from) < size_of(to)) {
+          cheap_[n] = {1, kNone};
+        }
+      } else if (is_cheap(op.def())) {
+        const bool first_is_whole = op.input(0).shape() == op.output().shape();
+        const bool second_is_whole = op.input(1).shape() == op.output().shape();
+        if (first_is_whole == second_is_whole) {
+          continue;
+        }
+        const Var whole = op.input(first_is_whole ? 0 : 1);
+        const Index from = found_.maker(whole);
+        if (from != kNone && cheap_[from].ops > 0 && cheap_[from].ops < kMostOps) {
+          cheap_[n] = {cheap_[from].ops + 1, from};
+        } else if (follows_kept_value(n, whole)) {
+          cheap_[n] = {1, kNone};
+        }
+      }
+    }
+  }
+
+  void find_repeated() {
+    std::vector<bool> refused(ops_.size(), false);
+    for (Index n = 0; n < ops_.size(); ++n) {
+      for (Var input : ops_[n].inputs()) {
+        const Index before = found_.maker(input);
+        if (before == kNone || cheap_[before].ops == 0 || copied_.home[before] == copied_.home[n]) {
+          continue;
+        }
+        // A reduction by itself has a kernel that reads any type, but computes nothing before.
+        const bool joins = found_.together(before, n) &&
+                           (found_.is_element(n) || found_.groups()[copied_.home[n]].size() > 1);
+        repeated_[before] = true;
+        refused[before] = refused[before] || !joins;
+      }
+    }
+    for (Index n = 0; n < ops_.size(); ++n) {
+      repeated_[n] =
+          repeated_[n] && !refused[n] && !copied_.read_outside.contains(ops_[n].output().id());
+    }
+  }
+
+  // What of a group is needed, and what it has to compute again. What it then reads is outside.
+  void copy_group(std::size_t g) {
+    const std::vector<Index>& own = found_.groups()[g];
+    std::unordered_set<VarId> read_inside;
+    std::set<Index> all;
+    const auto take = [&](Index n) {
+      all.insert(n);
+      for (Var input : ops_[n].inputs()) {
+        read_inside.insert(input.id());
+      }
+    };
+    for (auto n = own.rbegin(); n != own.rend(); ++n) {
+      const std::vector<Var> outputs = ops_[*n].outputs();
+      const auto is_read = [&](Var output) {
+        return copied_.read_outside.contains(output.id()) || read_inside.contains(output.id());
+      };
+      if (!found_.is_element(*n) || std::ranges::any_of(outputs, is_read)) {
+        take(*n);
+      }
+    }
+    for (const Index n : own) {
+      for (Var input : all.contains(n) ? ops_[n].inputs() : std::vector<Var>()) {
+        const Index before = found_.maker(input);
+        const bool again = before != kNone && copied_.home[before] != g && repeated_[before];
+        for (Index part = again ? before : kNone; part != kNone; part = cheap_[part].from) {
+          take(part);
+        }
+      }
+    }
+    for (const Index n : all) {
+      for (Var input : ops_[n].inputs()) {
+        if (const Index before = found_.maker(input); before != kNone && !all.contains(before)) {
+          copied_.read_outside.insert(input.id());
+        }
+      }
+    }
+    copied_.groups[g].assign(all.begin(), all.end());
+  }
+
+  const ElementwiseGroups& found_;
+  std::span<const Op> ops_;
+  std::unordered_map<VarId, std::size_t> last_reader_;
+  std::vector<Cheap> cheap_;    // by op
+  std::vector<bool> repeated_;  // by op: whether other groups compute it again
+  CopiedGroups copied_;
+};
+
+}  // namespace
+
+CopiedGroups copied_groups(const ElementwiseGroups& found, std::span<const Op> ops,
+                           std::span<const Var> results, bool recompute) {
+  return RecomputedValues(found, ops, results, recompute).copied();
+}
+
+}  // namespace antichain

@@ -1,0 +1,150 @@
+// Which of cuDNN's ways a convolution takes, and from where it reads.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+
+#include "antichain/antichain.h"
+#include "tests/backends_cuda/gpu.h"
+#include "tests/base/temporary_folder.h"
+
+namespace antichain {
+namespace {
+
+namespace fs = std::filesystem;
+
+// With a folder for caches of its own, or none where the path is empty.
+class CacheFolder {
+ public:
+  explicit CacheFolder(const fs::path& path) {
+    if (const char* const before = std::getenv(kName)) {
+      before_ = before;
+    }
+    ::setenv(kName, path.c_str(), 1);
+  }
+  ~CacheFolder() {
+    if (before_) {
+      ::setenv(kName, before_->c_str(), 1);
+    } else {
+      ::unsetenv(kName);
+    }
+  }
+  CacheFolder(const CacheFolder&) = delete;
+  CacheFolder& operator=(const CacheFolder&) = delete;
+
+ private:
+  static constexpr const char* kName = "ANTICHAIN_CACHE";
+  std::optional<std::string> before_;
+};
+
+class CudaConvolution : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = missing_gpu(); !reason.empty()) {
+      GTEST_SKIP() << reason;
+    }
+  }
+};
+
+Tensor wave(const Shape& shape, DType dtype = f32) {
+  Tensor result = Tensor::empty(f32, shape);
+  for (std::int64_t i = 0; i < result.numel(); ++i) {
+    result.data<float>()[i] = std::sin(0.37F * static_cast<float>(i % 10'007) + 0.2F);
+  }
+  return result.cast(dtype);
+}
+
+// A convolution and both of its gradients.
+std::vector<Tensor> convolved(const std::string& device, DType dtype) {
+  Session session({.device = device});
+  Graph graph = session.graph();
+  const Var x = graph.input("x", dtype, {16, 32, 12, 12}),
+            w = graph.input("w", dtype, {48, 32, 3, 3});
+  const Var y = conv(x, w, {.padding = {1, 1}});
+  const std::vector<Var> grads = grad(sum(cast(y * y, f32)), {x, w});
+  const Executable run = session.compile({y, grads[0], grads[1]}, {.optimiser = {.level = 2}});
+  const Feeds feeds = {{"x", wave({16, 32, 12, 12}, dtype)}, {"w", wave({48, 32, 3, 3}, dtype)}};
+  const std::vector<Tensor> first = run(feeds).tensors();
+  for (int i = 0; i < 2; ++i) {  // recorded, and replayed
+    const std::vector<Tensor> again = run(feeds).tensors();
+    for (std::size_t n = 0; n < first.size(); ++n) {
+      EXPECT_TRUE(bit_equal(first[n], again[n])) << n;
+    }
+  }
+  return first;
+}
+
+void expect_near(const std::vector<Tensor>& found, const std::vector<Tensor>& wanted,
+                 double tolerance) {
+  for (std::size_t n = 0; n < wanted.size(); ++n) {
+    const std::vector<double> a = wanted[n].cast(f64).to_vector<double>();
+    const std::vector<double> b = found[n].cast(f64).to_vector<double>();
+    double largest = 0;
+    for (const double value : a) {
+      largest = std::max(largest, std::abs(value));
+    }
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      ASSERT_NEAR(a[i], b[i], tolerance * largest) << "result " << n << ", element " << i;
+    }
+  }
+}
+
+std::size_t count_files(const fs::path& folder) {
+  return static_cast<std::size_t>(
+      std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
+
+TEST_F(CudaConvolution, ChoicesAreRemembered) {
+  for (const DType dtype : {f32, bf16}) {
+    SCOPED_TRACE(std::string(name(dtype)));
+    const TemporaryFolder folder;
+    const CacheFolder cache(folder.path());
+    const std::vector<Tensor> wanted = convolved("cpu", dtype);
+    const std::vector<Tensor> measured = convolved("cuda", dtype);
+    const std::size_t files = count_files(folder.path());
+    EXPECT_GE(files, 3U) << "the convolution and both gradients";
+    const std::vector<Tensor> later = convolved("cuda", dtype);
+    EXPECT_EQ(count_files(folder.path()), files);
+    for (std::size_t n = 0; n < measured.size(); ++n) {
+      EXPECT_TRUE(bit_equal(measured[n], later[n])) << n;
+    }
+    expect_near(measured, wanted, dtype == f32 ? 1e-5 : 2e-2);
+  }
+}
+
+TEST_F(CudaConvolution, WithoutACacheTheFirstAdviceIsTaken) {
+  const CacheFolder none("");
+  const std::vector<Tensor> first = convolved("cuda", f32), second = convolved("cuda", f32);
+  for (std::size_t n = 0; n < first.size(); ++n) {
+    EXPECT_TRUE(bit_equal(first[n], second[n])) << n;
+  }
+  expect_near(first, convolved("cpu", f32), 1e-5);
+}
+
+// Packed views whose addresses are multiples of an element's size alone.
+TEST_F(CudaConvolution, OperandsMayBeginAnywhere) {
+  for (const DType dtype : {f32, bf16}) {
+    SCOPED_TRACE(std::string(name(dtype)));
+    const auto run = [dtype](const std::string& device) {
+      Session session({.device = device});
+      Graph graph = session.graph();
+      const auto cut = [&](const char* name, std::int64_t first, const Shape& shape) {
+        const Var line = graph.input(name, dtype, {first + numel(shape)});
+        return reshape(slice(line, {{.axis = 0, .start = first}}),
+                       Dims(shape.begin(), shape.end()));
+      };
+      const Var x = cut("x", 1, {4, 8, 9, 9}), w = cut("w", 3, {16, 8, 3, 3});
+      const Var y = conv(x, w, {.padding = {1, 1}});
+      const std::vector<Var> grads = grad(sum(cast(y * y, f32)), {x, w});
+      const Executable compiled = session.compile({y, grads[0], grads[1]});
+      return compiled({{"x", wave({1 + 4 * 8 * 9 * 9}, dtype)},
+                       {"w", wave({3 + 16 * 8 * 3 * 3}, dtype)}})
+          .tensors();
+    };
+    expect_near(run("cuda"), run("cpu"), dtype == f32 ? 1e-5 : 2e-2);
+  }
+}
+
+}  // namespace
+}  // namespace antichain
