@@ -3,6 +3,7 @@
 #include "antichain/base/edit_distance.h"
 #include "antichain/base/error.h"
 #include "antichain/ops/along_axis.h"
+#include "antichain/ops/attention.h"
 #include "antichain/ops/control_flow.h"
 #include "antichain/ops/convolution.h"
 #include "antichain/ops/creation.h"
@@ -41,6 +42,7 @@ const std::vector<OpFamily>& op_families() {
       {"Pooling", pooling_family()},
       {"Normalisation and losses", normalization_family()},
       {"Normalisation, gradients", normalization_gradient_family()},
+      {"Attention", attention_family()},
       {"Shapes", shape_family()},
       {"Cutting and joining", slicing_family()},
       {"Indexing", indexing_family()},
