@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "antichain/backends/cuda/along_kernels.h"
+#include "antichain/backends/cuda/attention_kernels.h"
 #include "antichain/backends/cuda/code_loader.h"
 #include "antichain/backends/cuda/creation_kernels.h"
 #include "antichain/backends/cuda/csr_pattern.h"
@@ -94,6 +95,14 @@ TEST(GeneratedCode, IntegerProducts) {
 TEST(GeneratedCode, Pooling) {
   expect_compiles(pool_text(f16, 2, true));
   expect_compiles(pool_text(i32, 3, false));
+}
+
+TEST(GeneratedCode, Attention) {
+  for (std::int64_t width = 16; width <= 128; width += 16) {
+    const bool odd = width % 32 != 0;
+    expect_compiles(attention_text({bf16, width, odd, !odd}));
+    expect_compiles(attention_gradient_text({f16, width, !odd, odd}));
+  }
 }
 
 TEST(GeneratedCode, Random) {
