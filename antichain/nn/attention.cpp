@@ -6,6 +6,7 @@
 #include "antichain/nn/layer.h"
 #include "antichain/nn/linear.h"
 #include "antichain/nn/normalization.h"
+#include "antichain/ops/attention.h"
 #include "antichain/ops/creation.h"
 #include "antichain/ops/matmul.h"
 #include "antichain/ops/normalization.h"
@@ -15,8 +16,8 @@ namespace antichain::nn {
 
 namespace {
 
-// Far below every score, and still a number: a row of nothing else does not become NaN.
-double unseen(DType dtype) { return dtype == DType::f16 ? -6e4 : -1e30; }
+// In f16 kUnseenScore would be infinite.
+double unseen(DType dtype) { return dtype == DType::f16 ? -6e4 : kUnseenScore; }
 
 std::int64_t require_sequence(std::string_view kind, std::string_view what, Var x) {
   require<ShapeError>(x.rank() == 3 && x.dim(2).is_constant() && x.dim(2).constant() > 0,
@@ -26,23 +27,23 @@ std::int64_t require_sequence(std::string_view kind, std::string_view what, Var 
   return x.dim(2).constant();
 }
 
-// [batch, time, width] to [batch, heads, time, width / heads].
-Var by_head(Var x, std::int64_t heads) {
-  return swap_axes(reshape(x, {x.dim(0), x.dim(1), heads, x.dim(2) / Dim(heads)}), 1, 2);
-}
-
-Var masked(Var scores, const AttentionOptions& options) {
-  Graph& graph = scores.graph();
+// The weights themselves are dropped, so they must be values: products and a softmax between them.
+Var with_dropped_weights(Var q, Var k, Var v, const ScoreOptions& options, double rate) {
+  Graph& graph = q.graph();
+  const Var query = swap_axes(q, 1, 2), key = swap_axes(k, 1, 2), value = swap_axes(v, 1, 2);
+  // Softmax computes 16-bit scores in f32 and rounds once.
+  Var scores = matmul(query * options.scale, key, {.transpose_b = true});
   if (options.causal) {
-    const Var query = iota(graph, DType::i64, scores.dim(2));
-    const Var key = iota(graph, DType::i64, scores.dim(3));
-    scores = select(less_equal(key, expand_dims(query, 1)), scores, unseen(scores.dtype()));
+    const Var queries = iota(graph, DType::i64, scores.dim(2));
+    const Var keys = iota(graph, DType::i64, scores.dim(3));
+    scores = select(less_equal(keys, expand_dims(queries, 1)), scores, unseen(scores.dtype()));
   }
   if (options.mask.valid()) {
     const Var keys = reshape(options.mask, {options.mask.dim(0), 1, 1, options.mask.dim(1)});
     scores = select(keys, scores, unseen(scores.dtype()));
   }
-  return scores;
+  const Var weights = dropout(softmax(scores), {.rate = rate, .training = true});
+  return swap_axes(matmul(weights, value), 1, 2);
 }
 
 }  // namespace
@@ -58,18 +59,20 @@ Var multi_head_attention(Var x, const AttentionOptions& options) {
   require<TypeError>(
       !options.mask.valid() || (options.mask.dtype() == DType::boolean && options.mask.rank() == 2),
       "multi_head_attention: the mask must be bool [batch, keys]");
+  const std::int64_t head_width = width / options.heads;
   const auto project = [&](Var from, const char* name) {
-    return by_head(linear(from, width, {.name = name, .weight = options.weight}), options.heads);
+    const Var projected = linear(from, width, {.name = name, .weight = options.weight});
+    return reshape(projected, {from.dim(0), from.dim(1), options.heads, head_width});
   };
   const Var query = project(x, "query"), key = project(memory, "key");
   const Var value = project(memory, "value");
-  const std::int64_t head_width = width / options.heads;
-  const double scale = 1 / std::sqrt(static_cast<double>(head_width));
-  // Softmax computes 16-bit scores in f32 and rounds once.
-  const Var scores = matmul(query * scale, key, {.transpose_b = true});
-  const Var attention = dropout(softmax(masked(scores, options)),
-                                {.rate = options.dropout, .training = options.training});
-  const Var joined = reshape(swap_axes(matmul(attention, value), 1, 2), x.shape());
+  const ScoreOptions scores{.scale = 1 / std::sqrt(static_cast<double>(head_width)),
+                            .causal = options.causal,
+                            .mask = options.mask};
+  const Var attended = options.training && options.dropout > 0
+                           ? with_dropped_weights(query, key, value, scores, options.dropout)
+                           : attention(query, key, value, scores).output;
+  const Var joined = reshape(attended, x.shape());
   return linear(joined, width, {.name = "out", .weight = options.weight});
 }
 

@@ -3,6 +3,7 @@
 #include "antichain/base/edit_distance.h"
 #include "antichain/base/error.h"
 #include "antichain/ops/along_axis.h"
+#include "antichain/ops/attention.h"
 #include "antichain/ops/cast_all.h"
 #include "antichain/ops/channel_sums.h"
 #include "antichain/ops/control_flow.h"
@@ -44,6 +45,7 @@ const std::vector<OpFamily>& op_families() {
       {"Normalisation and losses", normalization_family()},
       {"Normalisation, gradients", normalization_gradient_family()},
       {"Normalisation, sums of channels", channel_sum_family()},
+      {"Attention", attention_family()},
       {"Shapes", shape_family()},
       {"Cutting and joining", slicing_family()},
       {"Indexing", indexing_family()},

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "antichain/ops/attention.h"
 #include "antichain/ops/control_flow.h"
 #include "antichain/ops/convolution.h"
 #include "antichain/ops/fused_product.h"
@@ -32,6 +33,13 @@ double conv_flops(const Shape& y, const Shape& weight) {
   return weight[0] == 0 ? 0 : 2 * elements(y) * elements(weight) / static_cast<double>(weight[0]);
 }
 
+// Every query meets every key, once in the scores and once with the values. Its gradient has two
+// more products of this kind for each of the two, and the scores again.
+double attention_flops(const Shape& q, const Shape& v) {
+  return 2 * static_cast<double>(v[1]) * (elements(q) + elements({q[0], q[1], q[2], v[3]}));
+}
+constexpr double kProductsOfGradient = 2.5;  // for each one of attention
+
 Shape shape_of(Var value, const DimEnv& sizes) {
   Shape shape;
   for (Dim dim : value.shape()) {
@@ -52,6 +60,12 @@ double flops(Op op, std::span<const Shape> inputs, std::span<const Shape> output
   }
   if (def == &conv_input_gradient_def()) {
     return conv_flops(inputs[0], inputs[1]);
+  }
+  if (def == &attention_def()) {
+    return attention_flops(inputs[0], inputs[2]);
+  }
+  if (def == &attention_gradient_def()) {
+    return kProductsOfGradient * attention_flops(inputs[1], inputs[3]);
   }
   if (def == &fused_product_def()) {
     std::vector<Shape> factors;

@@ -8,7 +8,7 @@
 
 namespace antichain {
 
-/// Counts the floating-point operations of matrix products and convolutions: two for a
+/// Counts the floating-point operations of matrix products, convolutions and attention: two for a
 /// multiplication with its addition, also where element-wise ops are computed with it. What other
 /// ops do is small beside these, and 0.
 double flops(Op op, std::span<const Shape> inputs, std::span<const Shape> outputs);

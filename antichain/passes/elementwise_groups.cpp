@@ -140,9 +140,9 @@ std::vector<bool> ElementwiseGroups::known_from_sizes() const {
     const Op op = ops_[n];
     const Dim count = op.num_outputs() == 1 ? numel(op.output().shape()) : Dim(kFixedElements + 1);
     const std::vector<Var> inputs = op.inputs();
-    known[n] = &op.def() != &input_def() && op.def().effect == Effect::none && op.regions().empty() && is_free(op) &&
-               count.is_constant() && count.constant() <= kFixedElements &&
-               std::ranges::all_of(inputs, [&](Var input) {
+    known[n] = &op.def() != &input_def() && op.def().effect == Effect::none &&
+               op.regions().empty() && is_free(op) && count.is_constant() &&
+               count.constant() <= kFixedElements && std::ranges::all_of(inputs, [&](Var input) {
                  const Index before = maker(input);
                  return before != kNone && known[before];
                });

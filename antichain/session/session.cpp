@@ -13,6 +13,7 @@
 #include "antichain/graph/structural_ops.h"
 #include "antichain/graph/traversal.h"
 #include "antichain/graph/verify.h"
+#include "antichain/ops/op_cost.h"
 #include "antichain/ops/random.h"
 #include "antichain/ops/state_ops.h"
 #include "antichain/passes/pipeline.h"
@@ -61,6 +62,22 @@ std::unique_ptr<Backend> make_backend(const SessionOptions& options) {
   return make_cpu_backend();
 }
 
+bool has_products(Op op) {
+  bool found = false;
+  for_each_work(op, {}, [&found](const OpWork& work) { found |= work.flops > 0; });
+  return found;
+}
+
+template <class F>
+bool any_op(Graph& graph, F f) {
+  for (std::uint32_t i = 0; i < graph.num_ops(); ++i) {
+    if (f(graph.op(OpId{i}))) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 Session::Session(const SessionOptions& options) : Session(make_backend(options), options) {}
@@ -94,8 +111,8 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
   if (!optimiser.layout_gain) {
     optimiser.layout_gain = [this](Op op) { return backend_->channels_last_gain(op); };
   }
-  if (!optimiser.is_missing && backend_->device() != Device{}) {
-    optimiser.is_missing = [this](Op op) { return !backend_->kernels().has_kernel(op); };
+  if (!optimiser.is_missing && any_op(graph, [this](Op op) { return takes_apart(op); })) {
+    optimiser.is_missing = [this](Op op) { return takes_apart(op); };
   }
   // Both take memory: for what is stacked, and for gradients that wait for others.
   const bool few_kernels = backend_->wants_few_kernels() && !options.memory_budget;
@@ -113,6 +130,17 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
   executable.set_parallel_steps(!options.memory_budget &&
                                 is_enabled(kParallelSteps, options.optimiser));
   return executable;
+}
+
+bool Session::takes_apart(Op op) const {
+  const KernelTable& kernels = backend_->kernels();
+  if (!op.def().decompose || op.def().on_any_device) {
+    return false;
+  }
+  if (backend_->device() != Device{}) {
+    return !kernels.has_kernel(op);
+  }
+  return kernels.candidates(op.def()).empty() && has_products(op);
 }
 
 void Session::initialise_states(Graph& graph, const std::vector<Var>& roots) {

@@ -60,6 +60,9 @@ class Session {
   const Backend& backend() const { return *backend_; }
   const Logger& logger() const { return options_.logger; }
 
+  /// Returns whether an op is taken apart (OpDef::decompose) to run: the device has no kernel for
+  /// it. The CPU runs such ops by their reference, except those that consist of products.
+  bool takes_apart(Op op) const;
   /// Gives the states that an op reads or writes their initial values, where they have none yet.
   void initialise_states_of(Op op);
 

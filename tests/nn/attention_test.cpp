@@ -3,7 +3,11 @@
 
 #include <gmock/gmock.h>
 
+#include "antichain/autodiff/grad.h"
+#include "antichain/ops/reduce.h"
 #include "antichain/ops/slicing.h"
+#include "antichain/passes/pipeline.h"
+#include "antichain/session/eager.h"
 #include "antichain/session/session.h"
 #include "tests/nn/layer_gradients.h"
 #include "tests/tensor/expect_error.h"
@@ -83,6 +87,41 @@ TEST(Attention, HasTheGradientsOfFiniteDifferences) {
       },
       // A norm of two values is a step function, which differences cannot follow.
       {random_values({2, 3, 4}, 3)});
+}
+
+// On the CPU it is products and a softmax, whose weights the gradient reads, too.
+TEST(Attention, IsTakenApartOnTheCpu) {
+  Session session;
+  Graph graph = session.graph();
+  const Var x = graph.input("x", f32, {"batch", "time", 8});
+  const Var y = multi_head_attention(x, {.heads = 2, .causal = true});
+  const std::vector<Var> values = {y, grad(sum(y * y), x)};
+  const GraphCopy compiled =
+      optimise(graph, values, {},
+               {.level = 1, .is_missing = [&](Op op) { return session.takes_apart(op); }});
+  std::map<std::string, int> counts;
+  for (std::uint32_t i = 0; i < compiled.graph->num_ops(); ++i) {
+    ++counts[compiled.graph->op(OpId{i}).def().name];
+  }
+  EXPECT_EQ(counts["attention"] + counts["attention_gradient"], 0);
+  EXPECT_EQ(counts["softmax"], 1);
+  EXPECT_EQ(counts["softmax_gradient"], 1);
+  EXPECT_EQ(counts["logsumexp"], 0);
+}
+
+TEST(Attention, HasTheSameBitsInEagerMode) {
+  Session session;
+  const Tensor value = random_values({2, 5, 8}, 1).cast(f32);
+  Graph graph = session.graph();
+  const auto build = [](Var x) {
+    const Var y = multi_head_attention(x, {.heads = 2, .causal = true});
+    return std::vector<Var>{y, grad(sum(y * y), x)};
+  };
+  const Results compiled = session.compile(build(graph.input("x", f32, {2, 5, 8})))({{"x", value}});
+  Eager eager(session);
+  const std::vector<Var> known = build(eager(value));
+  EXPECT_TRUE(bit_equal(known[0].value(), compiled[0]));
+  EXPECT_TRUE(bit_equal(known[1].value(), compiled[1]));
 }
 
 TEST(Transformer, DropsInTrainingOnly) {

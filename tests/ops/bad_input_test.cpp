@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "antichain/ops/attention.h"
 #include "antichain/ops/catalogue.h"
 #include "antichain/ops/control_flow.h"
 #include "antichain/ops/convolution.h"
@@ -60,6 +61,33 @@ TEST_F(BadInput, Types) {
                               [&] { reshape(x, x); });
   expect_bad_input<TypeError>("mean: input 0 is i64; accepted: f32, f64, bf16, f16",
                               [&] { mean(i); });
+}
+
+TEST_F(BadInput, Attention) {
+  const Var q = graph.input("q", DType::bf16, {2, 3, 4, 5});
+  const Var other = graph.input("other", DType::f32, {2, 3, 4, 5});
+  const Var heads = graph.input("heads", DType::bf16, {2, 3, 1, 5});
+  const Var mask = graph.input("mask", DType::boolean, {2, 4});
+  expect_bad_input<TypeError>("attention: q, k and v must have one type, there are bf16 and f32",
+                              [&] { attention(q, other, q); });
+  expect_bad_input<ShapeError>("attention: heads of q and k cannot match: 4 and 1",
+                               [&] { attention(q, heads, heads); });
+  expect_bad_input<ShapeError>("attention: [batch, keys] and the mask cannot match: 3 and 4",
+                               [&] { attention(q, q, q, {.mask = mask}); });
+  expect_bad_input<TypeError>("attention: input 3 is bf16; accepted: bool",
+                              [&] { attention(q, q, q, {.mask = q}); });
+  expect_bad_input<InvalidArgument>("attention: scale must be finite, got inf", [&] {
+    attention(q, q, q, {.scale = std::numeric_limits<double>::infinity()});
+  });
+  expect_bad_input<InvalidArgument>("attention: takes 3 inputs or, with a mask, 4, got 2", [&] {
+    apply_all(attention_def(), {q, q});
+  });
+  const Attended attended = attention(q, q, q);
+  expect_bad_input<TypeError>("attention_gradient: grad and output must be bf16 as q is",
+                              [&] { attention_gradient(other, q, q, q, attended); });
+  expect_bad_input<TypeError>("attention_gradient: lse must be f32 where q is bf16", [&] {
+    attention_gradient(q, q, q, q, {attended.output, cast(attended.lse, DType::f64)});
+  });
 }
 
 TEST_F(BadInput, PlainNumbers) {

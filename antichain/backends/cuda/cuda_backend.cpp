@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "antichain/backends/cuda/along_kernels.h"
+#include "antichain/backends/cuda/attention_kernels.h"
 #include "antichain/backends/cuda/cast_kernels.h"
 #include "antichain/backends/cuda/chain_kernels.h"
 #include "antichain/backends/cuda/channel_kernels.h"
@@ -52,6 +53,7 @@ class CudaBackend final : public Backend {
     cuda::register_pooling(kernels_, context_);
     cuda::register_matmul(kernels_, context_, tf32_);
     cuda::register_integer_matmul(kernels_, context_);
+    cuda::register_attention(kernels_, context_);
     cuda::register_sparse(kernels_, context_);
 #ifdef ANTICHAIN_HAS_CUDNN
     cuda::register_convolution(kernels_, context_, tf32_);

@@ -1,0 +1,113 @@
+// A block of threads of a GPU, on the host: what device code is written with (tensor_core.cuh and
+// CUDA's own functions), so that kernels run, slowly, where there is no GPU.
+//
+// Threads are contexts that run one at a time, until they wait for others. Which one is next, and
+// when copies to shared memory arrive, may be chosen: results must not depend on it.
+#pragma once
+
+#include <math.h>
+
+#include <bit>
+#include <cstdint>
+#include <functional>
+
+namespace antichain::emulated {
+
+struct Place {
+  unsigned x = 0, y = 0, z = 0;
+};
+
+enum class Schedule { first_thread_first, last_thread_first };
+enum class Arrival { at_once, when_waited_for };
+
+struct BlockOptions {
+  unsigned threads = 32;
+  unsigned block = 0;  // its number
+  Schedule schedule = Schedule::first_thread_first;
+  Arrival arrival = Arrival::at_once;
+};
+
+/// Runs `thread` for every thread of a block. Throws InternalError when they wait for each other
+/// forever.
+void run_block(const BlockOptions& options, const std::function<void()>& thread);
+
+/// Waits for the lanes of the own warp that the mask names, or for the whole block.
+void wait_for_lanes(unsigned mask);
+void wait_for_block();
+struct Words {
+  std::uint64_t at[6] = {};
+};
+/// Gives words to the lanes that the mask names, all of which call it, and returns those of every
+/// lane. They are there until this lane waits again.
+const Words* exchange(unsigned mask, const Words& own);
+/// Copies, now or when somebody waits.
+void begin_copy(void* to, const void* from, std::size_t bytes, bool wanted);
+void finish_copies();
+
+}  // namespace antichain::emulated
+
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
+inline antichain::emulated::Place threadIdx, blockIdx, blockDim;
+
+inline void __syncthreads() { antichain::emulated::wait_for_block(); }
+inline void __syncwarp() { antichain::emulated::wait_for_lanes(0xffffffffU); }
+inline float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
+inline float __shfl_xor_sync(unsigned mask, float value, unsigned other) {
+  const antichain::emulated::Words* all =
+      antichain::emulated::exchange(mask, {{std::bit_cast<std::uint32_t>(value)}});
+  return std::bit_cast<float>(static_cast<std::uint32_t>(all[(threadIdx.x % 32) ^ other].at[0]));
+}
+
+namespace antichain::device {
+
+struct bf16 {
+  unsigned short bits;
+};
+struct f16 {
+  unsigned short bits;
+};
+struct Quad {
+  unsigned at[4];
+};
+
+Quad load_matrices(const void* row);
+Quad load_transposed(const void* row);
+float value_of(bf16 element);
+float value_of(f16 element);
+void round_to(bf16& element, float value);
+void round_to(f16& element, float value);
+// The product of the matrices that the lanes hold parts of, as the instruction set manual says.
+void add_product_of(float (&sums)[4], const Quad& a, unsigned b0, unsigned b1,
+                    float (*value)(unsigned short bits));
+
+template <class T>
+void add_product(float (&sums)[4], const Quad& a, unsigned b0, unsigned b1) {
+  add_product_of(sums, a, b0, b1, [](unsigned short bits) { return value_of(T{bits}); });
+}
+template <class T>
+unsigned paired(float first, float second) {
+  T low, high;
+  round_to(low, first);
+  round_to(high, second);
+  return low.bits | static_cast<unsigned>(high.bits) << 16;
+}
+template <class T>
+float first_of(unsigned pair) {
+  return value_of(T{static_cast<unsigned short>(pair & 0xffff)});
+}
+template <class T>
+float second_of(unsigned pair) {
+  return value_of(T{static_cast<unsigned short>(pair >> 16)});
+}
+inline float fast_exp2(float x) { return x < -126 ? 0 : exp2f(x); }
+inline void copy_16_bytes(void* to, const void* from, bool wanted) {
+  emulated::begin_copy(to, from, 16, wanted);
+}
+inline void copy_4_bytes(void* to, const void* from, bool wanted) {
+  emulated::begin_copy(to, from, 4, wanted);
+}
+inline void wait_for_own_copies() { emulated::finish_copies(); }
+
+}  // namespace antichain::device
