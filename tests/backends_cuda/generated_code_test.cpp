@@ -2,12 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "antichain/backends/cuda/along_kernels.h"
-<<<<<<< HEAD
+#include "antichain/backends/cuda/attention_kernels.h"
 #include "antichain/backends/cuda/cast_kernels.h"
 #include "antichain/backends/cuda/channel_kernels.h"
-    =======
-#include "antichain/backends/cuda/attention_kernels.h"
-    >>>>>>> attention
 #include "antichain/backends/cuda/code_loader.h"
 #include "antichain/backends/cuda/creation_kernels.h"
 #include "antichain/backends/cuda/csr_pattern.h"
@@ -25,139 +22,136 @@
 #include "antichain/backends/cuda/stopwatch.h"
 #include "antichain/backends/cuda/strided_copy.h"
 
-    namespace antichain::cuda {
-  namespace {
+namespace antichain::cuda {
+namespace {
 
-  constexpr int kHopper = 90;
+constexpr int kHopper = 90;
 
-  void expect_compiles(const std::string& text) {
-    EXPECT_FALSE(compile_kernel(text, kHopper).empty()) << text;
+void expect_compiles(const std::string& text) {
+  EXPECT_FALSE(compile_kernel(text, kHopper).empty()) << text;
+}
+
+TEST(GeneratedCode, Movement) {
+  for (const std::int64_t bytes : {1, 2, 4, 8}) {
+    expect_compiles(copy_text(bytes, 1, 1, false));
+    expect_compiles(copy_text(bytes, 3, 8, true));
+    expect_compiles(tiled_copy_text(bytes, 0));
+    expect_compiles(tiled_copy_text(bytes, 2));
   }
+  expect_compiles(dynamic_window_text(0, 4, i64, false));
+  expect_compiles(dynamic_window_text(3, 1, i32, true));
+}
 
-  TEST(GeneratedCode, Movement) {
-    for (const std::int64_t bytes : {1, 2, 4, 8}) {
-      expect_compiles(copy_text(bytes, 1, 1, false));
-      expect_compiles(copy_text(bytes, 3, 8, true));
-      expect_compiles(tiled_copy_text(bytes, 0));
-      expect_compiles(tiled_copy_text(bytes, 2));
+TEST(GeneratedCode, Casts) {
+  for (const DType from : kAnyDType.members()) {
+    expect_compiles(casts_text(from, bf16, 1));
+    expect_compiles(casts_text(f32, from, 4));
+  }
+}
+
+TEST(GeneratedCode, Creation) {
+  expect_compiles(iota_text(bf16));
+  expect_compiles(iota_text(u8));
+  expect_compiles(numbers_text(3));
+}
+
+TEST(GeneratedCode, Lookups) {
+  expect_compiles(lookup_text(Lookup::slices, f16, i64));
+  expect_compiles(lookup_text(Lookup::elements, boolean, i32));
+  expect_compiles(lookup_text(Lookup::marks, bf16, i64));
+  expect_compiles(look_text(i32));
+  expect_compiles(lookup_text(Lookup::checked_marks, boolean, i32));
+}
+
+TEST(GeneratedCode, Scatters) {
+  for (const bool along : {false, true}) {
+    expect_compiles(scatter_text(bf16, i64, along, true));
+    expect_compiles(scatter_text(i8, i32, along, false));
+    expect_compiles(grouping_text(i32, scatter_group(along)));
+  }
+}
+
+TEST(GeneratedCode, AlongAnAxis) {
+  for (const DType dtype : {f16, f64, i32}) {
+    expect_compiles(choice_text(dtype, true));
+    expect_compiles(choice_text(dtype, false));
+    expect_compiles(running_sum_text(dtype));
+  }
+}
+
+class SortCode : public testing::TestWithParam<DType> {};
+
+TEST_P(SortCode, Compiles) { expect_compiles(sort_text(GetParam())); }
+
+INSTANTIATE_TEST_SUITE_P(DTypes, SortCode, testing::ValuesIn(kNumbers.members()),
+                         [](const auto& test) { return std::string(name(test.param)); });
+
+TEST(GeneratedCode, RadixSort) { expect_compiles(radix_sort_text()); }
+
+TEST(GeneratedCode, Sparse) {
+  expect_compiles(grouping_text(i64, column_group()));
+  expect_compiles(pattern_check_text(i32));
+  expect_compiles(pattern_check_text(i64));
+  expect_compiles(row_search_text(i32));
+  expect_compiles(csr_matmul_text(f32, i32, false));
+  expect_compiles(csr_matmul_text(bf16, i64, true));
+  expect_compiles(csr_sampled_matmul_text(f16, i64));
+  expect_compiles(csr_sampled_matmul_text(f64, i32));
+}
+
+TEST(GeneratedCode, IntegerProducts) {
+  const StridedLoop one({}, std::vector<Strides>(2));
+  const StridedLoop broadcast({2, 3}, {Strides{20, 0}, Strides{0, 30}});
+  expect_compiles(integer_matmul_text(i8, i32, false, true, one));
+  expect_compiles(integer_matmul_text(i64, i64, true, false, broadcast));
+}
+
+TEST(GeneratedCode, Pooling) {
+  expect_compiles(pool_text(f16, 2, true));
+  expect_compiles(pool_text(i32, 3, false));
+}
+
+TEST(GeneratedCode, SumsOfChannels) {
+  constexpr std::int64_t kMany = std::int64_t{1} << 32;
+  for (const ChannelSum kind : {ChannelSum::moments, ChannelSum::gradient}) {
+    for (const DType dtype : {f32, f64, bf16, f16}) {
+      const ChannelSplit columns(5000, 64, 1, dtype), odd(7, 5, 1, dtype), rows(9, 6, 48, dtype);
+      expect_compiles(channel_sum_text(kind, dtype, dtype, columns));
+      expect_compiles(channel_sum_text(kind, dtype, dtype, odd));
+      expect_compiles(channel_sum_text(kind, dtype, dtype, rows));
     }
-    expect_compiles(dynamic_window_text(0, 4, i64, false));
-    expect_compiles(dynamic_window_text(3, 1, i32, true));
+    expect_compiles(channel_sum_text(kind, bf16, f32, ChannelSplit(kMany, 8, 1, bf16)));
+    expect_compiles(channel_sum_text(kind, f16, f32, ChannelSplit(kMany, 8, 3, f16)));
   }
+}
 
-  TEST(GeneratedCode, Casts) {
-    for (const DType from : kAnyDType.members()) {
-      expect_compiles(casts_text(from, bf16, 1));
-      expect_compiles(casts_text(f32, from, 4));
-    }
+TEST(GeneratedCode, Delay) { expect_compiles(delay_text()); }
+
+TEST(GeneratedCode, Attention) {
+  for (std::int64_t width = 16; width <= 128; width += 16) {
+    const bool odd = width % 32 != 0;
+    expect_compiles(attention_text({bf16, width, odd, !odd}));
+    expect_compiles(attention_gradient_text({f16, width, !odd, odd}));
   }
+}
 
-  TEST(GeneratedCode, Creation) {
-    expect_compiles(iota_text(bf16));
-    expect_compiles(iota_text(u8));
-    expect_compiles(numbers_text(3));
-  }
+TEST(GeneratedCode, Random) {
+  expect_compiles(draw_text(Draw::uniform, f64));
+  expect_compiles(draw_text(Draw::normal, bf16));
+  expect_compiles(draw_text(Draw::bernoulli, boolean));
+  expect_compiles(draw_text(Draw::bits, i64));
+  expect_compiles(fold_in_text());
+}
 
-  TEST(GeneratedCode, Lookups) {
-    expect_compiles(lookup_text(Lookup::slices, f16, i64));
-    expect_compiles(lookup_text(Lookup::elements, boolean, i32));
-    expect_compiles(lookup_text(Lookup::marks, bf16, i64));
-    expect_compiles(look_text(i32));
-    expect_compiles(lookup_text(Lookup::checked_marks, boolean, i32));
-  }
+TEST(GeneratedCode, SizesFromData) {
+  expect_compiles(nonzero_text(boolean, 3));
+  expect_compiles(nonzero_text(f16, 0));
+}
 
-  TEST(GeneratedCode, Scatters) {
-    for (const bool along : {false, true}) {
-      expect_compiles(scatter_text(bf16, i64, along, true));
-      expect_compiles(scatter_text(i8, i32, along, false));
-      expect_compiles(grouping_text(i32, scatter_group(along)));
-    }
-  }
+TEST(GeneratedCode, FiniteChecks) {
+  expect_compiles(finite_text(bf16, 8));
+  expect_compiles(finite_text(f64, 0));
+}
 
-  TEST(GeneratedCode, AlongAnAxis) {
-    for (const DType dtype : {f16, f64, i32}) {
-      expect_compiles(choice_text(dtype, true));
-      expect_compiles(choice_text(dtype, false));
-      expect_compiles(running_sum_text(dtype));
-    }
-  }
-
-  class SortCode : public testing::TestWithParam<DType> {};
-
-  TEST_P(SortCode, Compiles) { expect_compiles(sort_text(GetParam())); }
-
-  INSTANTIATE_TEST_SUITE_P(DTypes, SortCode, testing::ValuesIn(kNumbers.members()),
-                           [](const auto& test) { return std::string(name(test.param)); });
-
-  TEST(GeneratedCode, RadixSort) { expect_compiles(radix_sort_text()); }
-
-  TEST(GeneratedCode, Sparse) {
-    expect_compiles(grouping_text(i64, column_group()));
-    expect_compiles(pattern_check_text(i32));
-    expect_compiles(pattern_check_text(i64));
-    expect_compiles(row_search_text(i32));
-    expect_compiles(csr_matmul_text(f32, i32, false));
-    expect_compiles(csr_matmul_text(bf16, i64, true));
-    expect_compiles(csr_sampled_matmul_text(f16, i64));
-    expect_compiles(csr_sampled_matmul_text(f64, i32));
-  }
-
-  TEST(GeneratedCode, IntegerProducts) {
-    const StridedLoop one({}, std::vector<Strides>(2));
-    const StridedLoop broadcast({2, 3}, {Strides{20, 0}, Strides{0, 30}});
-    expect_compiles(integer_matmul_text(i8, i32, false, true, one));
-    expect_compiles(integer_matmul_text(i64, i64, true, false, broadcast));
-  }
-
-  TEST(GeneratedCode, Pooling) {
-    expect_compiles(pool_text(f16, 2, true));
-    expect_compiles(pool_text(i32, 3, false));
-  }
-
-<<<<<<< HEAD
-  TEST(GeneratedCode, SumsOfChannels) {
-    constexpr std::int64_t kMany = std::int64_t{1} << 32;
-    for (const ChannelSum kind : {ChannelSum::moments, ChannelSum::gradient}) {
-      for (const DType dtype : {f32, f64, bf16, f16}) {
-        const ChannelSplit columns(5000, 64, 1, dtype), odd(7, 5, 1, dtype), rows(9, 6, 48, dtype);
-        expect_compiles(channel_sum_text(kind, dtype, dtype, columns));
-        expect_compiles(channel_sum_text(kind, dtype, dtype, odd));
-        expect_compiles(channel_sum_text(kind, dtype, dtype, rows));
-      }
-      expect_compiles(channel_sum_text(kind, bf16, f32, ChannelSplit(kMany, 8, 1, bf16)));
-      expect_compiles(channel_sum_text(kind, f16, f32, ChannelSplit(kMany, 8, 3, f16)));
-    }
-  }
-
-  TEST(GeneratedCode, Delay) { expect_compiles(delay_text()); }
-
-=======
-  TEST(GeneratedCode, Attention) {
-    for (std::int64_t width = 16; width <= 128; width += 16) {
-      const bool odd = width % 32 != 0;
-      expect_compiles(attention_text({bf16, width, odd, !odd}));
-      expect_compiles(attention_gradient_text({f16, width, !odd, odd}));
-    }
-  }
-
->>>>>>> attention
-  TEST(GeneratedCode, Random) {
-    expect_compiles(draw_text(Draw::uniform, f64));
-    expect_compiles(draw_text(Draw::normal, bf16));
-    expect_compiles(draw_text(Draw::bernoulli, boolean));
-    expect_compiles(draw_text(Draw::bits, i64));
-    expect_compiles(fold_in_text());
-  }
-
-  TEST(GeneratedCode, SizesFromData) {
-    expect_compiles(nonzero_text(boolean, 3));
-    expect_compiles(nonzero_text(f16, 0));
-  }
-
-  TEST(GeneratedCode, FiniteChecks) {
-    expect_compiles(finite_text(bf16, 8));
-    expect_compiles(finite_text(f64, 0));
-  }
-
-  }  // namespace
+}  // namespace
 }  // namespace antichain::cuda

@@ -32,7 +32,8 @@ PackedInput::PackedInput(const Context& device, const Tensor& seen, bool as_it_i
     : strides_(as_it_is ? seen.strides() : contiguous_strides(seen.shape())) {
   if (!as_it_is) {
     packed_ = DeviceContext::allocate(device, seen.bytes());
-    copy_.emplace(device, Layout::packed(seen.shape()), Layout::of(seen), size_of(seen.dtype()));
+    copy_.emplace(device, std::vector{CopyPart(Layout::packed(seen.shape()), Layout::of(seen),
+                                               size_of(seen.dtype()))});
   }
 }
 
@@ -40,7 +41,8 @@ const void* PackedInput::address(const Tensor& tensor) {
   if (!copy_) {
     return tensor.raw();
   }
-  copy_->run(packed_->data(), tensor.raw());
+  const CopyEnds ends{packed_->data(), tensor.raw()};
+  copy_->run({&ends, 1});
   return packed_->data();
 }
 

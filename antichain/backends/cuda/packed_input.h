@@ -25,7 +25,7 @@ class PackedInput {
 
   Strides strides_;
   std::shared_ptr<Buffer> packed_;  // none: as it is
-  std::optional<StridedCopy> copy_;
+  std::optional<StridedCopies> copy_;
 };
 
 }  // namespace antichain::cuda
