@@ -2,6 +2,7 @@
 
 #include <ucontext.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <map>
@@ -86,6 +87,27 @@ void run_thread() {
   makecontext(&thread.context, run_thread, 0);
 }
 
+// Runs the threads of a warp as long as they get anywhere, far ahead of others that they do not
+// wait for. Returns whether all of them have ended.
+bool run_warp(Block& block, unsigned warp, bool& has_moved) {
+  const unsigned first = warp * kLanes;
+  const unsigned end = std::min(first + kLanes, block.options->threads);
+  bool is_done = false;
+  do {
+    block.has_moved = false;
+    is_done = true;
+    for (block.current = first; block.current < end; ++block.current) {
+      if (!block.own().is_done) {
+        is_done = false;
+        threadIdx.x = block.current;
+        swapcontext(&block.scheduler, &block.own().context);
+      }
+    }
+    has_moved |= block.has_moved;
+  } while (block.has_moved);
+  return is_done;
+}
+
 }  // namespace
 
 void run_block(const BlockOptions& options, const std::function<void()>& thread) {
@@ -99,19 +121,15 @@ void run_block(const BlockOptions& options, const std::function<void()>& thread)
   for (Thread& one : block.threads) {
     prepare(one);
   }
+  const auto warps = static_cast<unsigned>(block.warps.size());
   for (bool is_done = false; !is_done;) {
     is_done = true;
-    block.has_moved = false;
-    for (unsigned i = 0; i < options.threads; ++i) {
-      const bool in_order = options.schedule == Schedule::first_thread_first;
-      block.current = in_order ? i : options.threads - 1 - i;
-      if (!block.own().is_done) {
-        is_done = false;
-        threadIdx.x = block.current;
-        swapcontext(&block.scheduler, &block.own().context);
-      }
+    bool has_moved = false;
+    for (unsigned i = 0; i < warps; ++i) {
+      const bool in_order = options.schedule == Schedule::first_warp_first;
+      is_done &= run_warp(block, in_order ? i : warps - 1 - i, has_moved);
     }
-    ensure(is_done || block.has_moved, "threads of an emulated block wait for each other");
+    ensure(is_done || has_moved, "threads of an emulated block wait for each other");
   }
   running = nullptr;
 }

@@ -1,8 +1,9 @@
 // A block of threads of a GPU, on the host: what device code is written with (tensor_core.cuh and
 // CUDA's own functions), so that kernels run, slowly, where there is no GPU.
 //
-// Threads are contexts that run one at a time, until they wait for others. Which one is next, and
-// when copies to shared memory arrive, may be chosen: results must not depend on it.
+// Threads are contexts that run one at a time, until they wait for others; a warp goes on as long
+// as it can, so that what does not wait as it should shows. Which warp is next, and when copies to
+// shared memory arrive, may be chosen: results must not depend on it.
 #pragma once
 
 #include <math.h>
@@ -17,13 +18,13 @@ struct Place {
   unsigned x = 0, y = 0, z = 0;
 };
 
-enum class Schedule { first_thread_first, last_thread_first };
+enum class Schedule { first_warp_first, last_warp_first };
 enum class Arrival { at_once, when_waited_for };
 
 struct BlockOptions {
   unsigned threads = 32;
   unsigned block = 0;  // its number
-  Schedule schedule = Schedule::first_thread_first;
+  Schedule schedule = Schedule::first_warp_first;
   Arrival arrival = Arrival::at_once;
 };
 

@@ -108,7 +108,8 @@ KernelFunction plan(const KernelContext& context, const Context& device, Channel
     launch->set(kFound, found->results());
     launch->set(kCounters, found->counters());
   }
-  return [=, run = split.run](KernelContext& now) {
+  // The kernel has only the addresses of what was found: it is kept by being captured.
+  return [launch, found, kind, x, run = split.run](KernelContext& now) {
     bool aligned = is_aligned(now.in(x), run);
     launch->set(kX, now.in(x).raw());
     if (kind == ChannelSum::gradient) {
