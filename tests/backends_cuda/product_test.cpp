@@ -105,7 +105,7 @@ TEST_P(CudaProduct, ViewsAreMultiplied) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, CudaProduct, testing::Values(f32, f64, bf16, f16),
-                         [](const auto& info) { return std::string(name(info.param)); });
+                         [](const auto& instance) { return std::string(name(instance.param)); });
 
 }  // namespace
 }  // namespace antichain

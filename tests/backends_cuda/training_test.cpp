@@ -183,6 +183,33 @@ TEST_F(CudaTraining, VeryManyRunsOnTheirWayHaveTheirOwnErrors) {
   }
 }
 
+// Results that nobody looks at, as in a burst of steps of which only the last loss is wanted.
+TEST_F(CudaTraining, RunsThatNobodyLooksAtLeaveRoomForOthers) {
+  Session session({.device = "cuda"});
+  Graph graph = session.graph();
+  const Var x = graph.input("x", f32, {5}), at = graph.input("at", i64, {1});
+  const Executable run = session.compile({gather(x, at, 0)});
+  const auto start = [&](Results& results, std::int64_t index) {
+    run.start_into(results, {{"x", Tensor::full(f32, {5}, 1)},
+                             {"at", Tensor::of<std::int64_t>({1}, {index})}});
+  };
+  for (int burst = 0; burst < 60; ++burst) {
+    Results last, other;
+    for (int i = 0; i < 10; ++i) {
+      start(last, 2);
+    }
+    start(other, 3);
+    const bool is_wrong = burst % 7 == 5;
+    start(last, is_wrong ? 8 : 4);
+    EXPECT_NO_THROW(other.wait()) << burst;
+    if (is_wrong) {
+      EXPECT_THROW(last.wait(), DataError) << burst;
+    } else {
+      EXPECT_NO_THROW(last.wait()) << burst;
+    }
+  }
+}
+
 TEST_F(CudaTraining, WrongIndicesAreNamedWhereTheResultIsEmptyOrThereIsNone) {
   Session session({.device = "cuda"});
   Graph graph = session.graph();

@@ -82,6 +82,7 @@ int IndexReport::claim() {
   Place& place = places_[static_cast<std::size_t>(run_)];
   ++place.claims;
   place.is_left = true;
+  place.number = number_;
   return run_;
 }
 
@@ -106,7 +107,14 @@ void IndexReport::check_run(int run) {
     return;
   }
   const std::lock_guard<std::mutex> lock(mutex_);
-  places_[static_cast<std::size_t>(run)].is_left = false;
+  Place& place = places_[static_cast<std::size_t>(run)];
+  place.is_left = false;
+  // Runs before this one are over, too: nothing will be noted down any more.
+  std::erase_if(left_, [&](int other) {
+    Place& left = places_[static_cast<std::size_t>(other)];
+    left.is_left = left.number > place.number || is_noted(other);
+    return !left.is_left;
+  });
   throw_if_noted(run);
 }
 
@@ -126,6 +134,7 @@ void IndexReport::end_run(cudaStream_t stream) {
           cudaMemsetAsync(static_cast<std::byte*>(device_) + offsetof(Notes, run), next, 1, stream),
           "ending a run");
       run_ = next;
+      ++number_;
       return;
     }
   }  // with so many runs on their way, two share a place

@@ -69,7 +69,8 @@ class IndexReport {
   };
   struct Place {
     int claims = 0;
-    bool is_left = false;  // nobody has looked whether something was noted down
+    bool is_left = false;     // nobody has looked whether something was noted down
+    std::int64_t number = 0;  // of the run, in the order in which the GPU runs them
   };
   struct Source {
     std::string where, words;
@@ -88,6 +89,7 @@ class IndexReport {
   void* device_ = nullptr;
   std::mutex mutex_;
   int run_ = 0;  // the place of what is enqueued
+  std::int64_t number_ = 0;
   std::array<Place, kRuns> places_ = {};
   std::vector<int> left_;  // places that were given up unseen
   std::unordered_map<std::string, std::int64_t> numbers_;
