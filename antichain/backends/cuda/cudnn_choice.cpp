@@ -17,7 +17,7 @@ namespace antichain::cuda {
 
 namespace {
 
-constexpr std::size_t kMostMeasured = 8;                          // ways
+constexpr std::size_t kMostMeasured = 8;  // ways, where tensor cores do not compute
 constexpr std::int64_t kMostWorkspace = std::int64_t{256} << 20;  // bytes
 constexpr int kMostRuns = 4;                                      // of a way; the fastest counts
 constexpr float kSlowFactor = 2;         // a way that takes so much longer is not run again
@@ -171,6 +171,12 @@ std::string describe_choice(const ConvProblem& problem, bool tf32, const std::st
 
 CudnnPlan choose_plan(const CudnnLibrary& library, const ConvProblem& problem) {
   const CudnnAdvice advice(library, problem);
+  // The first advice is good where tensor cores compute, and every other way may take the library
+  // seconds to make ready.
+  const bool by_tensor_cores = problem.dtype == bf16 || problem.dtype == f16 || library.tf32();
+  if (by_tensor_cores) {
+    return std::move(ready_ways(advice, 1).front().plan);
+  }
   const CodeCache cache(default_cache_folder());
   const std::string key = digest_of(describe_choice(problem, library.tf32(),
                                                     name_of_gpu(library.context()->device().index),

@@ -1,4 +1,5 @@
-// Which of the ways that cuDNN advises is taken: the fastest one, by measuring.
+// Which of the ways that cuDNN advises is taken: the first where tensor cores compute (16 bits,
+// tf32), otherwise the fastest one, by measuring.
 //
 // A way is measured when the first process meets a convolution of some sizes on a GPU, and
 // remembered on disk beside compiled code (antichain/base/code_cache.h), by the problem, the name
