@@ -9,6 +9,7 @@
 #endif
 #include "antichain/engines/backprop/backprop_engine.h"
 #include "antichain/engines/forward/forward_engine.h"
+#include "antichain/engines/scan/scan_engine.h"
 #include "antichain/graph/evaluator.h"
 #include "antichain/graph/structural_ops.h"
 #include "antichain/graph/traversal.h"
@@ -71,6 +72,7 @@ Session::Session(std::unique_ptr<Backend> backend, SessionOptions options)
       backend_(std::move(backend)) {
   engines_->add(make_backprop_engine());
   engines_->add(make_forward_engine());
+  engines_->add(make_scan_engine());
   states_.set(kRandomState, Tensor::of<std::int64_t>({2}, {options_.seed, 0}));
 }
 

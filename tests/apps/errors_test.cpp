@@ -66,7 +66,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"out_of_range", "train --set epochs=0",
                 "option 'epochs' must be within [1, 1000000], got 0"},
         Mistake{"unknown_engine", "train --engine bakcprop",
-                "there is no gradient engine 'bakcprop'; this session has: backprop, forward"},
+                "there is no gradient engine 'bakcprop'; this session has: backprop, forward, scan"},
         Mistake{"unknown_pass", "train --disable-pass fuse",
                 "there is no pass 'fuse'; did you mean 'fuse-products'?"},
         Mistake{"unknown_level", "train --level 4",

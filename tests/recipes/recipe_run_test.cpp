@@ -152,7 +152,7 @@ TEST(RecipeRun, EvaluatesTheStatesAsTheyAre) {
 
 TEST(RecipeRun, RefusesWhatItCannotDo) {
   expect_error<InvalidArgument>(
-      "there is no gradient engine 'bakcprop'; this session has: backprop, forward", [] {
+      "there is no gradient engine 'bakcprop'; this session has: backprop, forward, scan", [] {
         run({{"engine", "bakcprop"}});
       });
   expect_error<InvalidArgument>(

@@ -1,0 +1,67 @@
+#include "antichain/engines/scan/scan_engine.h"
+
+#include <algorithm>
+
+#include "antichain/engines/scan/stacked_steps.h"
+#include "antichain/ops/affine_scan.h"
+#include "antichain/ops/creation.h"
+
+namespace antichain {
+
+namespace {
+
+using scan::JointState;
+using scan::StackedSteps;
+
+class ScanEngine final : public GradientEngine {
+ public:
+  explicit ScanEngine(ScanOptions options) : options_(std::move(options)) {}
+
+  std::string_view name() const override { return "scan"; }
+  std::string_view summary() const override {
+    return "chains as a parallel scan over their steps, whose Jacobians are computed at once";
+  }
+  Guarantee guarantee() const override { return Guarantee::exact; }
+
+  Support supports(Op region_op, const std::vector<bool>&) const override {
+    if (&region_op.def() != &chain_def()) {
+      return Support::no("it is no chain");
+    }
+    const std::string reason = scan::why_not_stacked(region_op);
+    return reason.empty() ? Support{} : Support::no(reason);
+  }
+
+  std::vector<Var> differentiate(VjpContext& context) const override {
+    const Op chain = context.op();
+    const ChainLayout layout(chain);
+    const StackedSteps steps(context);
+    const JointState& joint = steps.joint();
+    Vars grads(static_cast<std::size_t>(chain.num_inputs())), after(joint.parts.size());
+    if (!joint.parts.empty()) {
+      const bool reverse = chain.attrs().get<bool>("reverse");
+      const Var last = steps.last_gradient();
+      const Var all = affine_scan(
+          steps.transposed_jacobians(), steps.local_gradients(), last,
+          {.reverse = !reverse, .algorithm = options_.algorithm, .chunk = options_.chunk});
+      const Neighbours found = neighbours(all, last, reverse);
+      after = joint.cut(found.beside);
+      const Vars first = joint.cut(found.far);
+      for (std::size_t i = 0; i < first.size(); ++i) {
+        grads[static_cast<std::size_t>(joint.parts[i].state)] = first[i];
+      }
+    }
+    steps.add_input_gradients(after, grads);
+    return grads;
+  }
+
+ private:
+  ScanOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<GradientEngine> make_scan_engine(const ScanOptions& options) {
+  return std::make_unique<ScanEngine>(options);
+}
+
+}  // namespace antichain
