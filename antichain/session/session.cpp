@@ -14,6 +14,7 @@
 #include "antichain/graph/structural_ops.h"
 #include "antichain/graph/traversal.h"
 #include "antichain/graph/verify.h"
+#include "antichain/ops/affine_scan.h"
 #include "antichain/ops/random.h"
 #include "antichain/ops/state_ops.h"
 #include "antichain/passes/pipeline.h"
@@ -62,6 +63,14 @@ std::unique_ptr<Backend> make_backend(const SessionOptions& options) {
   return make_cpu_backend();
 }
 
+ScanOptions scan_options(const SessionOptions& options, const Backend& backend) {
+  const bool has_kernel = !backend.kernels().candidates(affine_scan_def()).empty();
+  return {.algorithm = options.scan_algorithm,
+          .chunk = options.scan_chunk,
+          .when = options.always_scan ? ScanWhen::always
+                                      : (has_kernel ? ScanWhen::where_faster : ScanWhen::never)};
+}
+
 }  // namespace
 
 Session::Session(const SessionOptions& options) : Session(make_backend(options), options) {}
@@ -72,7 +81,7 @@ Session::Session(std::unique_ptr<Backend> backend, SessionOptions options)
       backend_(std::move(backend)) {
   engines_->add(make_backprop_engine());
   engines_->add(make_forward_engine());
-  engines_->add(make_scan_engine());
+  engines_->add(make_scan_engine(scan_options(options_, *backend_)));
   states_.set(kRandomState, Tensor::of<std::int64_t>({2}, {options_.seed, 0}));
 }
 

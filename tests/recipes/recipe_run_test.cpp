@@ -221,6 +221,13 @@ TEST(GradientCheck, EnginesAreExactUpToRounding) {
   }
 }
 
+TEST(GradientCheck, OfAChainByAScan) {
+  const GradientCheck check = check_gradients(
+      find_recipe("bitstream-rnn"),
+      context_with({{"engine", "scan"}, {"hidden", "3"}, {"samples", "100"}, {"length", "200"}}));
+  EXPECT_LT(check.max_relative_error(), 1e-5);
+}
+
 TEST(GradientCheck, SeesLowPrecision) {
   const GradientCheck check =
       check_gradients(find_recipe("spirals"), context_with({{"precision", "bf16"}}));

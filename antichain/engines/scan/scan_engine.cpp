@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "antichain/engines/scan/stacked_steps.h"
+#include "antichain/engines/scan/walk_choice.h"
 #include "antichain/ops/affine_scan.h"
 #include "antichain/ops/creation.h"
 
@@ -27,13 +28,18 @@ class ScanEngine final : public GradientEngine {
     if (&region_op.def() != &chain_def()) {
       return Support::no("it is no chain");
     }
-    const std::string reason = scan::why_not_stacked(region_op);
+    const std::string reason =
+        options_.when == ScanWhen::always ? scan::why_not_stacked(region_op) : std::string();
     return reason.empty() ? Support{} : Support::no(reason);
   }
 
+  std::string explain(Op region_op) const override { return choose(region_op).reason; }
+
   std::vector<Var> differentiate(VjpContext& context) const override {
     const Op chain = context.op();
-    const ChainLayout layout(chain);
+    if (!choose(chain).by_scan) {
+      return chain.def().vjp(context);
+    }
     const StackedSteps steps(context);
     const JointState& joint = steps.joint();
     Vars grads(static_cast<std::size_t>(chain.num_inputs())), after(joint.parts.size());
@@ -55,6 +61,15 @@ class ScanEngine final : public GradientEngine {
   }
 
  private:
+  scan::WalkChoice choose(Op chain) const {
+    switch (options_.when) {
+      case ScanWhen::always: return {true, "by a scan, as it was asked for"};
+      case ScanWhen::never: return {false, "step by step: this device has no kernel for scans"};
+      case ScanWhen::where_faster: break;
+    }
+    return scan::choose_walk(chain);
+  }
+
   ScanOptions options_;
 };
 

@@ -21,9 +21,13 @@
 
 namespace antichain {
 
+/// When the engine walks back by a scan; otherwise step by step, as back-propagation does.
+enum class ScanWhen { always, where_faster, never };
+
 struct ScanOptions {
   std::string algorithm = {};  // attributes of affine_scan; empty and 0: the backend chooses
   std::int64_t chunk = 0;
+  ScanWhen when = ScanWhen::always;
 };
 
 std::unique_ptr<GradientEngine> make_scan_engine(const ScanOptions& options = {});

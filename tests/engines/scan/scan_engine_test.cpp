@@ -1,7 +1,7 @@
 // Gradients of chains by a scan, against those by the chain that walks back.
 #include "antichain/engines/scan/scan_engine.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <random>
 
@@ -43,7 +43,7 @@ Tensor random_values(const Shape& shape, std::uint64_t seed) {
 
 std::vector<Tensor> gradients(const std::vector<Input>& inputs, const Loss& loss,
                               const std::string& engine, bool second) {
-  Session session;
+  Session session({.always_scan = true});
   Graph graph = session.graph();
   Vars in;
   Feeds feeds;
@@ -184,7 +184,7 @@ TEST(ScanEngine, ChainsInAChain) {
 
 // Says how many ops of a kind a loss and its gradient have.
 int count_ops(const OpDef& def, const std::string& engine, bool elementwise) {
-  Session session;
+  Session session({.always_scan = true});
   Graph graph = session.graph();
   const Var h = graph.input("h", f32, {"batch", 4}), xs = graph.input("xs", f32, {"t", "batch", 4}),
             w = graph.input("w", f32, {4, 4});
@@ -210,6 +210,58 @@ TEST(ScanEngine, WalksBackInOneScan) {
   }
 }
 
+// An RNN with so many hidden units in a session with these options: what the engine says of its
+// chain, and whether its gradient has a scan, of this algorithm.
+struct Walk {
+  std::string how, algorithm;
+  bool by_scan = false;
+};
+Walk walk_of(const SessionOptions& options, std::int64_t batch, std::int64_t hidden) {
+  Session session(options);
+  Graph graph = session.graph();
+  const Var h = graph.input("h", f32, {batch, hidden}),
+            xs = graph.input("xs", f32, {50, batch, hidden}),
+            w = graph.input("w", f32, {hidden, hidden});
+  const auto cell = [&](Var s, Var x) { return tanh(matmul(s, w) + x); };
+  const Var last = chain(h, xs, cell, {.engine = "scan"}).last;
+  Walk walk;
+  walk.how = session.engines().find("scan").explain(last.producer());
+  for (Op op : schedule(graph, grad(sum(last), std::vector<Var>{w}))) {
+    if (&op.def() == &affine_scan_def()) {
+      walk.by_scan = true;
+      walk.algorithm = op.attrs().get<std::string>("algorithm");
+    }
+  }
+  return walk;
+}
+
+TEST(ScanEngine, ChoosesTheFasterWay) {
+  const Walk small = walk_of({}, 2, 4), large = walk_of({}, 16, 64);
+  EXPECT_TRUE(small.by_scan);
+  EXPECT_THAT(small.how, testing::StartsWith("by a scan: a step takes about "));
+  EXPECT_THAT(small.how, testing::HasSubstr("by a scan of Jacobians of 4 x 4"));
+  EXPECT_FALSE(large.by_scan);
+  EXPECT_THAT(large.how, testing::StartsWith("step by step: a step takes about "));
+  // What cannot be scanned is walked step by step.
+  EXPECT_FALSE(walk_of({}, 1, 2000).by_scan);
+  EXPECT_THAT(walk_of({}, 1, 2000).how,
+              testing::StartsWith("step by step, since its steps mix 2000 numbers"));
+}
+
+TEST(ScanEngine, DoesAsTheSessionSays) {
+  const Walk always = walk_of({.always_scan = true}, 16, 64);
+  EXPECT_TRUE(always.by_scan);
+  EXPECT_EQ(always.how, "by a scan, as it was asked for");
+  const Walk chunked =
+      walk_of({.always_scan = true, .scan_algorithm = kScanChunked, .scan_chunk = 9}, 2, 4);
+  EXPECT_EQ(chunked.algorithm, kScanChunked);
+  const std::unique_ptr<GradientEngine> never = make_scan_engine({.when = ScanWhen::never});
+  Graph graph;
+  const Var h = graph.input("h", f32, {4}), xs = graph.input("xs", f32, {3, 4});
+  const Var last = chain(h, xs, [](Var s, Var x) { return s * x; }).last;
+  EXPECT_EQ(never->explain(last.producer()), "step by step: this device has no kernel for scans");
+}
+
 TEST(ScanEngine, EveryAlgorithm) {
   const auto gradient = [](std::unique_ptr<GradientEngine> engine) {
     Session session;
@@ -231,7 +283,7 @@ TEST(ScanEngine, EveryAlgorithm) {
 }
 
 TEST(ScanEngine, SaysWhatItCannotDo) {
-  Session session;
+  Session session({.always_scan = true});
   Graph graph = session.graph();
   const Var h = graph.input("h", f32, {"batch", 4}), xs = graph.input("xs", f32, {3, "batch", 4});
   const auto refused = [&](const std::string& reason, const std::function<Var(Var, Var)>& cell) {
