@@ -34,7 +34,7 @@ Var min_gru(Var xs, std::int64_t hidden, const MinGruOptions& options) {
   const Var take = sigmoid(gates[0]), keep = 1 - take, fresh = take * gates[1];
   Var all;
   if (options.engine == "scan") {
-    all = affine_scan(keep, fresh, start, {.reverse = options.reverse});
+    all = keep * affine_scan(keep, fresh, start, {.reverse = options.reverse}).before + fresh;
   } else {
     const auto step = [](Var, const Vars& h, const Vars& x) -> StepResult {
       const Var next = x[0] * h[0] + x[1];

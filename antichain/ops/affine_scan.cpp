@@ -11,7 +11,6 @@
 #include "antichain/ops/matmul.h"
 #include "antichain/ops/reference/compute.h"
 #include "antichain/ops/shape_ops.h"
-#include "antichain/ops/slicing.h"
 
 namespace antichain {
 
@@ -51,34 +50,28 @@ std::vector<VarType> infer_affine_scan(InferContext& context) {
     context.unify(a[a.size() - 2], a.back(), "rows and columns of a matrix");
   }
   require_algorithm(context);
-  return {{dtype, b}};
+  return {{dtype, b}, {dtype, context.shape(2)}};
 }
 
-// With the gradients g of the states, the total gradients are l[t] = g[t] + a[t + 1]ᵀ l[t + 1].
-// The values m[t] = a[t]ᵀ l[t] are a scan in the other direction, m[t] = a[t]ᵀ m[t + 1] + a[t]ᵀ
-// g[t], over the same matrices, none of which has to be copied to another place.
+// A state gets its gradient g[t] from its place among the states, and what the step after it has
+// makes the rest: m[t] = a[t]ᵀ m[t + 1] + g[t], where m[T] is the gradient of the last state. That
+// is a scan in the other direction, whose states before each step are the gradients of b, and whose
+// last state is that of the initial value.
 std::vector<Var> affine_scan_vjp(VjpContext& context) {
-  const Var a = context.input(0), initial = context.input(2), grad = context.grad();
   const Attrs& attrs = context.attrs();
-  const bool dense = has_matrices(context.op()), transposed = attrs.get<bool>("transposed"),
-             reverse = attrs.get<bool>("reverse");
-  const auto column = [](Var x) { return expand_dims(x, -1); };
-  const Var pulled =
-      dense ? squeeze(matmul(a, column(grad), {.transpose_a = !transposed}), -1) : a * grad;
-  const Var back = affine_scan(a, pulled, context.zeros_like(initial),
-                               {.reverse = !reverse,
-                                .transposed = dense && !transposed,
-                                .algorithm = attrs.get<std::string>("algorithm"),
-                                .chunk = attrs.get<std::int64_t>("chunk")});
-  const Neighbours later = neighbours(back, context.zeros_like(initial), reverse);
-  const Var total = grad + later.beside;
+  const bool dense = has_matrices(context.op()), transposed = attrs.get<bool>("transposed");
+  const AffineScan back = affine_scan(context.input(0), context.grad(0), context.grad(1),
+                                      {.reverse = !attrs.get<bool>("reverse"),
+                                       .transposed = dense && !transposed,
+                                       .algorithm = attrs.get<std::string>("algorithm"),
+                                       .chunk = attrs.get<std::int64_t>("chunk")});
   Var grad_a;
   if (context.needs(0)) {
-    const Var before = neighbours(context.output(), initial, !reverse).beside;
-    const Var left = transposed ? before : total, right = transposed ? total : before;
-    grad_a = dense ? column(left) * expand_dims(right, -2) : total * before;
+    const Var state = context.output(0);
+    const Var left = transposed ? state : back.before, right = transposed ? back.before : state;
+    grad_a = dense ? expand_dims(left, -1) * expand_dims(right, -2) : left * right;
   }
-  return {grad_a, total, later.far};
+  return {grad_a, back.before, back.last};
 }
 
 // Step by step, for backends without a kernel: a chain that they may compute as one.
@@ -88,12 +81,11 @@ std::vector<Var> decompose_affine_scan(Op op) {
     const Var moved =
         dense ? squeeze(matmul(x[0], expand_dims(s[0], -1), {.transpose_a = transposed}), -1)
               : x[0] * s[0];
-    const Var next = moved + x[1];
-    return {{next}, {next}};
+    return {{moved + x[1]}};
   };
-  return chain({op.input(2)}, {op.input(0), op.input(1)}, step,
-               {.reverse = op.attrs().get<bool>("reverse")}, op.location())
-      .ys;
+  const ChainResult found = chain({op.input(2)}, {op.input(0), op.input(1)}, step,
+                                  {.reverse = op.attrs().get<bool>("reverse")}, op.location());
+  return {found.before[0], found.last[0]};
 }
 
 // s := op(matrix) s + b
@@ -116,21 +108,26 @@ void affine_scan_reference(KernelContext& context) {
   const Shape& shape = context.out().shape();
   const std::int64_t steps = shape[0], size = dense ? shape.back() : 1;
   const auto width = static_cast<std::int64_t>(initial.size());
-  std::vector<double> result(b.size()), state(static_cast<std::size_t>(size));
+  std::vector<double> before(b.size()), last(initial.size()), state(static_cast<std::size_t>(size));
   for (std::int64_t first = 0; first < width; first += size) {
     std::copy_n(initial.begin() + first, size, state.begin());
     for (std::int64_t n = 0; n < steps; ++n) {
       const std::int64_t at = (reverse ? steps - 1 - n : n) * width + first;
+      std::ranges::copy(state, before.begin() + at);
       dense_step(a.data() + at * size, b.data() + at, transposed, state);
-      std::ranges::copy(state, result.begin() + at);
     }
+    std::ranges::copy(state, last.begin() + first);
   }
-  store(result, context.out());
+  store(before, context.out(0));
+  store(last, context.out(1));
 }
 
 std::vector<Sample> affine_scan_samples() {
   const auto with = [](AffineScanOptions options) {
-    return build_one([options](Inputs in) { return affine_scan(in[0], in[1], in[2], options); });
+    return [options](Graph&, Inputs in) -> Vars {
+      const AffineScan found = affine_scan(in[0], in[1], in[2], options);
+      return {found.before, found.last};
+    };
   };
   const auto diagonal = [](std::int64_t steps) -> std::vector<SampleInput> {
     return {{{steps, 3}, -1, 1}, {{steps, 3}, -1, 1}, {{3}, -1, 1}};
@@ -160,15 +157,6 @@ std::vector<Sample> affine_scan_samples() {
 
 }  // namespace
 
-Neighbours neighbours(Var values, Var end, bool end_in_front) {
-  const Dim steps = values.dim(0);
-  const Var all = end_in_front ? concat({expand_dims(end, 0), values}, 0)
-                               : concat({values, expand_dims(end, 0)}, 0);
-  const Dim first = end_in_front ? 0 : 1;
-  return {.beside = slice(all, {{.axis = 0, .start = first, .stop = first + steps}}),
-          .far = index(all, 0, end_in_front ? steps : Dim(0))};
-}
-
 bool has_matrices(Op affine_scan) {
   return affine_scan.input(0).rank() > affine_scan.input(1).rank();
 }
@@ -176,7 +164,9 @@ bool has_matrices(Op affine_scan) {
 const OpDef& affine_scan_def() {
   static const OpDef def{
       .name = "affine_scan",
-      .doc = "All states of s[t] = a[t] s[t - 1] + b[t]; a holds matrices or their diagonals.",
+      .doc =
+          "The states of s := a[t] s + b[t] before each step, and the last; a holds matrices or "
+          "diagonals.",
       .attributes = {{"reverse", "from the last step to the first", {false}},
                      {"transposed", "use the matrices transposed", {false}},
                      {"algorithm",
@@ -194,13 +184,14 @@ const OpDef& affine_scan_def() {
   return def;
 }
 
-Var affine_scan(const Operand& a, const Operand& b, const Operand& initial,
-                const AffineScanOptions& options) {
-  return apply(affine_scan_def(), {a, b, initial},
-               {{"reverse", options.reverse},
-                {"transposed", options.transposed},
-                {"algorithm", options.algorithm},
-                {"chunk", options.chunk}});
+AffineScan affine_scan(const Operand& a, const Operand& b, const Operand& initial,
+                       const AffineScanOptions& options) {
+  const std::vector<Var> found = apply_all(affine_scan_def(), {a, b, initial},
+                                           {{"reverse", options.reverse},
+                                            {"transposed", options.transposed},
+                                            {"algorithm", options.algorithm},
+                                            {"chunk", options.chunk}});
+  return {found[0], found[1]};
 }
 
 std::vector<const OpDef*> scan_family() { return {&affine_scan_def()}; }

@@ -1,4 +1,4 @@
-// affine_scan: all states of an affine recurrence, the operation that back-propagation through a
+// affine_scan: the states of an affine recurrence, the operation that back-propagation through a
 // chain consists of once its steps are linearised (docs/design/scan.md).
 #pragma once
 
@@ -21,20 +21,15 @@ struct AffineScanOptions {
   std::int64_t chunk = 0;      // steps that belong together; 0: the backend chooses
 };
 
-/// Returns the states s[t] = a[t] s[t - 1] + b[t] with s[-1] = initial; in reverse
-/// s[t] = a[t] s[t + 1] + b[t] with initial behind the end. b is [time, ..., n], initial is
-/// [..., n], and a is [time, ..., n, n], a matrix per step and place, or [time, ..., n], its
-/// diagonal.
-Var affine_scan(const Operand& a, const Operand& b, const Operand& initial,
-                const AffineScanOptions& options = {});
-
-/// What every step has beside it, where `end` lies in front of the first step or behind the last
-/// one: in front of a scan its initial value, behind it that of the scan in reverse.
-struct Neighbours {
-  Var beside;  // per step: the value at the step towards the end
-  Var far;     // the value at the step that is farthest from the end; `end` where there is no step
+struct AffineScan {
+  Var before;  // the states before each step, stacked
+  Var last;    // the state after all steps
 };
-Neighbours neighbours(Var values, Var end, bool end_in_front);
+/// Returns the states of the recurrence s := a[t] s + b[t] that starts at `initial`. b is
+/// [time, ..., n], initial is [..., n], and a is [time, ..., n, n], a matrix per step and place, or
+/// [time, ..., n], its diagonal.
+AffineScan affine_scan(const Operand& a, const Operand& b, const Operand& initial,
+                       const AffineScanOptions& options = {});
 
 const OpDef& affine_scan_def();
 

@@ -39,6 +39,8 @@ Shape with(Shape shape, std::initializer_list<std::int64_t> more) {
   return shape;
 }
 
+std::vector<Var> outputs(const AffineScan& scan) { return {scan.before, scan.last}; }
+
 TEST(Scan, RandomShapes) {
   Draw draw(71);
   int checked = 0;
@@ -59,12 +61,12 @@ TEST(Scan, RandomShapes) {
     const std::vector<Tensor> inputs = {draw.values(dtype, a_shape, -bound, bound),
                                         draw.values(dtype, b_shape, -1, 1),
                                         draw.values(dtype, state, -1, 1)};
-    checked += expect_kernels_agree(
-        {affine_scan_def(), inputs,
-         [&](Graph&, std::span<const Var> in) {
-           return std::vector<Var>{affine_scan(in[0], in[1], in[2], options)};
-         }},
-        tolerance_of(dtype, steps[0]), describe(options) + " of " + to_string(a_shape));
+    checked += expect_kernels_agree({affine_scan_def(), inputs,
+                                     [&](Graph&, std::span<const Var> in) {
+                                       return outputs(affine_scan(in[0], in[1], in[2], options));
+                                     }},
+                                    tolerance_of(dtype, steps[0]),
+                                    describe(options) + " of " + to_string(a_shape));
   }
   EXPECT_GE(checked, 60);
 }
@@ -81,9 +83,9 @@ struct Recurrence {
         b(static_cast<std::size_t>(steps * size)),
         initial(static_cast<std::size_t>(size)) {}
 
-  // What plain loops in double find.
+  // The states before each step and the last one, as plain loops in double find them.
   std::vector<double> states() const {
-    std::vector<double> all, s(initial.begin(), initial.end());
+    std::vector<double> all(initial.begin(), initial.end()), s = all;
     for (std::int64_t t = 0; t < steps; ++t) {
       std::vector<double> next(s.size());
       for (std::int64_t i = 0; i < size; ++i) {
@@ -112,12 +114,16 @@ void expect_exact(const Recurrence& recurrence, const std::string& what) {
       Tensor::of<float>(rows, recurrence.b), Tensor::of<float>(state, recurrence.initial)};
   const std::vector<double> want = recurrence.states();
   for (const AffineScanOptions& options : algorithms()) {
-    const KernelTrial trial(
-        inputs, [&](std::span<const Var> in) { return affine_scan(in[0], in[1], in[2], options); });
-    const std::vector<double> got = trial.run(trial.kernels()[0])[0].to_vector<double>();
+    const KernelTrial trial(inputs, [&](Graph&, std::span<const Var> in) {
+      return outputs(affine_scan(in[0], in[1], in[2], options));
+    });
+    const std::vector<Tensor> found = trial.run(trial.kernels()[0]);
+    std::vector<double> got = found[0].to_vector<double>();
+    const std::vector<double> last = found[1].to_vector<double>();
+    got.insert(got.end(), last.begin(), last.end());
     ASSERT_EQ(got.size(), want.size());
     double worst = 0;
-    for (std::int64_t t = 0; t < recurrence.steps; ++t) {
+    for (std::int64_t t = 0; t <= recurrence.steps; ++t) {
       double error = 0, size = 1e-30;
       for (std::int64_t i = 0; i < recurrence.size; ++i) {
         const auto at = static_cast<std::size_t>(t * recurrence.size + i);

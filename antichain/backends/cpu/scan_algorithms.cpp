@@ -38,6 +38,7 @@ class SerialScan final : public ScanAlgorithm {
     parallel_tasks(shape.lanes(), [&](std::int64_t lane) {
       lanes.start(lane, states_.at(lane, 0));
       lanes.run(lane, 0, shape.steps, states_.at(lane, 0));
+      lanes.finish(lane, states_.at(lane, 0));
     });
   }
 
@@ -49,7 +50,7 @@ class ChunkedScan final : public ScanAlgorithm {
  public:
   ChunkedScan(const ScanShape& shape, std::int64_t chunk)
       : chunk_(chunk),
-        chunks_((shape.steps + chunk - 1) / chunk),
+        chunks_(std::max<std::int64_t>(1, (shape.steps + chunk - 1) / chunk)),
         maps_(shape, chunks_),
         states_(shape, chunks_) {}
 
@@ -62,7 +63,7 @@ class ChunkedScan final : public ScanAlgorithm {
     for_each(shape.lanes(), chunks_ - 1, [&](std::int64_t lane, std::int64_t c) {
       lanes.multiply(lane, c * chunk_, steps_of(c), maps_.at(lane, c));
     });
-    parallel_tasks(chunks_ > 0 ? shape.lanes() : 0, [&](std::int64_t lane) {
+    parallel_tasks(shape.lanes(), [&](std::int64_t lane) {
       lanes.start(lane, states_.at(lane, 0));
       for (std::int64_t c = 1; c < chunks_; ++c) {
         lanes.apply(lane, maps_.at(lane, c - 1), states_.at(lane, c - 1), states_.at(lane, c));
@@ -70,14 +71,16 @@ class ChunkedScan final : public ScanAlgorithm {
     });
     for_each(shape.lanes(), chunks_, [&](std::int64_t lane, std::int64_t c) {
       lanes.run(lane, c * chunk_, steps_of(c), states_.at(lane, c));
+      if (c == chunks_ - 1) {
+        lanes.finish(lane, states_.at(lane, c));
+      }
     });
   }
 
  private:
   template <class F>
   static void for_each(std::int64_t lanes, std::int64_t chunks, F&& f) {
-    parallel_tasks(lanes * std::max<std::int64_t>(chunks, 0),
-                   [&](std::int64_t n) { f(n / chunks, n % chunks); });
+    parallel_tasks(lanes * chunks, [&](std::int64_t n) { f(n / chunks, n % chunks); });
   }
 
   std::int64_t chunk_, chunks_;
@@ -101,9 +104,6 @@ class TreeScan final : public ScanAlgorithm {
 
   void run(const ScanLanes& lanes) override {
     const std::int64_t count = lanes.shape().lanes();
-    if (last_ == 0) {
-      return;
-    }
     for (std::int64_t lane = 0; lane < count; ++lane) {
       read_steps(lanes, lane);
       for (int level = 0; level < levels_; ++level) {
@@ -199,6 +199,7 @@ class TreeScan final : public ScanAlgorithm {
         lanes.run(lane, n, 1, maps_.at(lane, n + 1).offset);
       }
     });
+    lanes.finish(lane, maps_.at(lane, last_).offset);
   }
 
   int levels_ = 0;

@@ -32,7 +32,7 @@ KernelFunction plan_scan(const KernelContext& context) {
       make_algorithm(shape, choose_scan(shape, request, cores_of_machine()));
   return [=, &loops](KernelContext& run) {
     algorithm->run(ScanLanes(shape, loops, run.in(0).raw(), run.in(1).raw(), run.in(2).raw(),
-                             run.out().raw()));
+                             run.out(0).raw(), run.out(1).raw()));
   };
 }
 

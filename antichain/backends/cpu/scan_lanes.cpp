@@ -23,13 +23,14 @@ std::int64_t ScanShape::lane_width() const {
 }
 
 ScanLanes::ScanLanes(const ScanShape& shape, const ScanLoops& loops, const void* a, const void* b,
-                     const void* initial, void* out)
+                     const void* initial, void* before, void* last)
     : shape_(shape),
       loops_(loops),
       a_(static_cast<const std::byte*>(a)),
       b_(static_cast<const std::byte*>(b)),
       initial_(static_cast<const std::byte*>(initial)),
-      out_(static_cast<std::byte*>(out)) {}
+      before_(static_cast<std::byte*>(before)),
+      last_(static_cast<std::byte*>(last)) {}
 
 std::int64_t ScanLanes::width(std::int64_t lane) const {
   return shape_.matrices ? shape_.size
@@ -70,10 +71,21 @@ void ScanLanes::start(std::int64_t lane, double* state) const {
   });
 }
 
+void ScanLanes::finish(std::int64_t lane, const double* state) const {
+  visit_dtype(shape_.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    T* to = reinterpret_cast<T*>(last_) + lane * shape_.lane_width();
+    std::transform(state, state + width(lane), to, [](double x) { return convert<T>(x); });
+  });
+}
+
 void ScanLanes::run(std::int64_t lane, std::int64_t first, std::int64_t count,
                     double* state) const {
+  if (count == 0) {
+    return;
+  }
   const auto bytes = static_cast<std::int64_t>(size_of(shape_.dtype));
-  loops_.run(steps(lane, first, count), state, out_ + position(lane, first) * bytes, work(lane));
+  loops_.run(steps(lane, first, count), state, before_ + position(lane, first) * bytes, work(lane));
 }
 
 void ScanLanes::multiply(std::int64_t lane, std::int64_t first, std::int64_t count,

@@ -27,13 +27,16 @@ struct ScanShape {
 class ScanLanes {
  public:
   ScanLanes(const ScanShape& shape, const ScanLoops& loops, const void* a, const void* b,
-            const void* initial, void* out);
+            const void* initial, void* before, void* last);
 
   std::int64_t width(std::int64_t lane) const;
   /// Copies the state before the first step.
   void start(std::int64_t lane, double* state) const;
-  /// Walks `count` steps from `state`, writes those after each step and leaves the last in `state`.
+  /// Walks `count` steps from `state`, writes those before each step and leaves the last in
+  /// `state`.
   void run(std::int64_t lane, std::int64_t first, std::int64_t count, double* state) const;
+  /// Writes the state after all steps.
+  void finish(std::int64_t lane, const double* state) const;
   /// Sets `map` to what these steps do together.
   void multiply(std::int64_t lane, std::int64_t first, std::int64_t count,
                 const AffineMap& map) const;
@@ -49,7 +52,7 @@ class ScanLanes {
   ScanShape shape_;
   const ScanLoops& loops_;
   const std::byte *a_, *b_, *initial_;
-  std::byte* out_;
+  std::byte *before_, *last_;
 };
 
 /// Memory for maps, some per lane.

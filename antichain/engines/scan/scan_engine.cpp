@@ -44,14 +44,14 @@ class ScanEngine final : public GradientEngine {
     const JointState& joint = steps.joint();
     Vars grads(static_cast<std::size_t>(chain.num_inputs())), after(joint.parts.size());
     if (!joint.parts.empty()) {
-      const bool reverse = chain.attrs().get<bool>("reverse");
-      const Var last = steps.last_gradient();
-      const Var all = affine_scan(
-          steps.transposed_jacobians(), steps.local_gradients(), last,
-          {.reverse = !reverse, .algorithm = options_.algorithm, .chunk = options_.chunk});
-      const Neighbours found = neighbours(all, last, reverse);
-      after = joint.cut(found.beside);
-      const Vars first = joint.cut(found.far);
+      const AffineScan found =
+          affine_scan(steps.transposed_jacobians(), steps.local_gradients(), steps.last_gradient(),
+                      {.reverse = !chain.attrs().get<bool>("reverse"),
+                       .algorithm = options_.algorithm,
+                       .chunk = options_.chunk});
+      // On the way back, the state after a step comes before it.
+      after = joint.cut(found.before);
+      const Vars first = joint.cut(found.last);
       for (std::size_t i = 0; i < first.size(); ++i) {
         grads[static_cast<std::size_t>(joint.parts[i].state)] = first[i];
       }

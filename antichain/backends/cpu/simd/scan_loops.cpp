@@ -106,10 +106,10 @@ template <class S>
   for_pieces(steps.width, [&](std::int64_t first, std::int64_t size) {
     double* s = state + first;
     for_rows<S>(steps, first, size, [&](const auto* a, const auto* b, std::int64_t n) {
+      write_row(s, static_cast<S*>(out) + n * steps.b_stride + first, size);
       for (std::int64_t i = 0; i < size; ++i) {
         s[i] = s[i] * static_cast<double>(a[i]) + static_cast<double>(b[i]);
       }
-      write_row(s, static_cast<S*>(out) + n * steps.b_stride + first, size);
     });
   });
 }
@@ -256,10 +256,10 @@ inline void rescale_matrix(double* factor, std::int64_t* exponent, std::int64_t 
 template <class S>
 [[gnu::flatten]] void run_matrices(const ScanSteps& steps, double* state, void* out, double* work) {
   for (std::int64_t n = 0; n < steps.count; ++n) {
+    write_row(state, static_cast<S*>(out) + n * steps.b_stride, steps.width);
     step(static_cast<const S*>(steps.a) + n * steps.a_stride,
          static_cast<const S*>(steps.b) + n * steps.b_stride, steps.transposed, steps.width, state,
          work);
-    write_row(state, static_cast<S*>(out) + n * steps.b_stride, steps.width);
   }
 }
 

@@ -34,7 +34,8 @@ struct ScanSteps {
 /// The loops of one kind of A (columns or matrices) and one element type. `work` has room for
 /// scan_work_size numbers.
 struct ScanLoops {
-  /// Walks the steps from `state` and writes the state after each to `out`, as far apart as b.
+  /// Walks the steps from `state`, writes the state before each to `out`, as far apart as b, and
+  /// leaves the last in `state`.
   void (*run)(const ScanSteps& steps, double* state, void* out, double* work);
   /// Sets `map` to what all steps do together.
   void (*multiply)(const ScanSteps& steps, const AffineMap& map, double* work);
