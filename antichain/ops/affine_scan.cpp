@@ -123,7 +123,7 @@ void affine_scan_reference(KernelContext& context) {
 }
 
 std::vector<Sample> affine_scan_samples() {
-  const auto with = [](AffineScanOptions options) {
+  const auto with = [](const AffineScanOptions& options) {
     return [options](Graph&, Inputs in) -> Vars {
       const AffineScan found = affine_scan(in[0], in[1], in[2], options);
       return {found.before, found.last};

@@ -115,7 +115,7 @@ std::optional<Vars> matmul_rule(const Use& use) { return elementwise_rule(use); 
 
 // Ops whose attributes say nothing about axes counted from the front; `shared` inputs must be the
 // same in all runs.
-Rule unchanged(std::vector<std::size_t> shared = {}) {
+Rule unchanged(const std::vector<std::size_t>& shared = {}) {
   return [shared](const Use& use) -> std::optional<Vars> {
     if (std::ranges::any_of(shared, [&](std::size_t i) { return use.stacked(i); })) {
       return std::nullopt;

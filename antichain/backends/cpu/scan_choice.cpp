@@ -42,7 +42,8 @@ double serial_seconds(const ScanShape& shape, int cores) {
 double chunked_seconds(const ScanShape& shape, std::int64_t chunk, int cores) {
   const LaneSeconds seconds = lane_seconds(shape);
   const auto lanes = static_cast<double>(shape.lanes()), length = static_cast<double>(chunk);
-  const auto chunks = static_cast<double>((shape.steps + chunk - 1) / chunk);
+  const std::int64_t whole_chunks = (shape.steps + chunk - 1) / chunk;
+  const auto chunks = static_cast<double>(whole_chunks);
   return 3 * kSecondsPerFork + length * seconds.multiply * shared(lanes * (chunks - 1), cores) +
          length * seconds.run * shared(lanes * chunks, cores) +
          chunks * seconds.apply * shared(lanes, cores);
