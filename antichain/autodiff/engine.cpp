@@ -10,6 +10,8 @@ std::string_view name(Guarantee guarantee) {
   return kNames[static_cast<std::size_t>(guarantee)];
 }
 
+std::string GradientEngine::explain(Op) const { return {}; }
+
 void EngineSet::add(std::unique_ptr<GradientEngine> engine) {
   engines_.push_back(std::move(engine));
 }

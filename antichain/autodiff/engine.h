@@ -33,6 +33,8 @@ class GradientEngine {
   virtual Guarantee guarantee() const = 0;
   /// Says whether it can differentiate the op with respect to the inputs marked in `needed`.
   virtual Support supports(Op region_op, const std::vector<bool>& needed) const = 0;
+  /// Says how it goes about a region op that it supports, where it has a choice, and why.
+  virtual std::string explain(Op region_op) const;
   /// Returns a gradient per input; none for inputs that the context does not need.
   virtual std::vector<Var> differentiate(VjpContext& context) const = 0;
 };

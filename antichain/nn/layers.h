@@ -18,6 +18,7 @@
 #include "antichain/nn/embedding.h"
 #include "antichain/nn/graph_layers.h"
 #include "antichain/nn/linear.h"
+#include "antichain/nn/min_gru.h"
 #include "antichain/nn/normalization.h"
 #include "antichain/nn/recurrent.h"
 #include "antichain/nn/residual.h"

@@ -2,6 +2,7 @@
 
 #include "antichain/base/edit_distance.h"
 #include "antichain/base/error.h"
+#include "antichain/ops/affine_scan.h"
 #include "antichain/ops/along_axis.h"
 #include "antichain/ops/attention.h"
 #include "antichain/ops/cast_all.h"
@@ -39,6 +40,7 @@ const std::vector<OpFamily>& op_families() {
       {"Element-wise, others", elementwise_other_family()},
       {"Reductions", reduce_family()},
       {"Along an axis", along_axis_family()},
+      {"Scans", scan_family()},
       {"Matrix products", matmul_family()},
       {"Convolution", convolution_family()},
       {"Pooling", pooling_family()},

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -16,32 +15,11 @@
 #include "antichain/ops/reduce.h"
 #include "antichain/ops/shape_ops.h"
 #include "antichain/ops/slicing.h"
+#include "antichain/passes/stacked_ops.h"
 
 namespace antichain {
 
 namespace {
-
-// A value of a body as it is behind the chain: those of all steps, or one that is the same in all.
-struct Outside {
-  Var value;
-  bool stacked;
-};
-
-// The axes that sum_to adds up; none where that depends on sizes.
-std::optional<Ints> summed_axes(Op op) {
-  const Dims &from = op.input(0).shape(), &to = op.output().shape();
-  const std::size_t added = from.size() - to.size();
-  Ints axes;
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    if (i < added || !(from[i] == to[i - added])) {
-      if (i >= added && !(to[i - added] == Dim(1))) {
-        return std::nullopt;
-      }
-      axes.push_back(static_cast<std::int64_t>(i));
-    }
-  }
-  return axes;
-}
 
 bool is_sum(const OpDef& def) { return &def == &sum_def() || &def == &mean_def(); }
 
@@ -51,7 +29,7 @@ bool can_be_stacked(Op op) {
     return op.input(0).rank() == 2 && op.input(1).rank() == 2;
   }
   return is_sum(op.def()) || is_elementwise(op.def()) || &op.def() == &slice_def() ||
-         (&op.def() == &sum_to_def() && summed_axes(op).has_value());
+         (&op.def() == &sum_to_def() && has_stacking_rule(op));
 }
 
 // Whether an op is reason enough to compute it for all steps at once; others only go with such ops.
@@ -269,7 +247,7 @@ class ChainSplit {
       }
     }
     for (Var value : entering_) {
-      if (const Outside known = outside_.at(value.id()); known.stacked) {
+      if (const Stacked known = outside_.at(value.id()); known.stacked) {
         xs.push_back(known.value);
         entering.push_back(value);
       }
@@ -288,7 +266,7 @@ class ChainSplit {
         cloner.map(i < own_xs ? params_[1 + num_states() + i] : entering[i - own_xs], inner_xs[i]);
       }
       for (Var value : entering_) {
-        if (const Outside known = outside_.at(value.id()); !known.stacked) {
+        if (const Stacked known = outside_.at(value.id()); !known.stacked) {
           cloner.map(value, graph_.capture(known.value));
         }
       }
@@ -317,65 +295,22 @@ class ChainSplit {
                  chain_.location());
   }
 
-  Outside outside(Var value) {
+  Stacked outside(Var value) {
     if (made_by(value, constant_def())) {
       return {graph_.add(constant_def(), {}, value.producer().attrs()).output(), false};
     }
     return outside_.at(value.id());
   }
 
-  static Dims with(Dim first, Dims rest) {
-    rest.insert(rest.begin(), first);
-    return rest;
-  }
-  Dims with_length(const Dims& shape) const {
-    return with(chain_.attrs().get<Dim>("length"), shape);
-  }
-  Var all_steps(Var value) {
-    const Outside found = outside(value);
-    return found.stacked ? found.value : broadcast_to(found.value, with_length(value.shape()));
-  }
+  Dim length() const { return chain_.attrs().get<Dim>("length"); }
+  Var all_steps(Var value) { return all_runs(outside(value), value.shape(), length()); }
 
-  Outside compute_outside(Op op) {
-    Vars inputs;
-    bool stacked = false;
+  Stacked compute_outside(Op op) {
+    std::vector<Stacked> inputs;
     for (Var input : op.inputs()) {
-      Outside found = outside(input);
-      stacked = stacked || found.stacked;
-      const int missing = op.output().rank() - input.rank();
-      if (is_elementwise(op.def()) && found.stacked && missing > 0) {
-        Dims shape(static_cast<std::size_t>(missing), Dim(1));  // between the steps and the rest
-        shape.insert(shape.end(), input.shape().begin(), input.shape().end());
-        found.value = reshape(found.value, with_length(shape));
-      }
-      inputs.push_back(found.value);
+      inputs.push_back(outside(input));
     }
-    const bool sums = is_sum(op.def()), sums_to = &op.def() == &sum_to_def();
-    if (stacked && &op.def() == &slice_def()) {
-      Attrs attrs = op.attrs();
-      attrs.set("starts", with(Dim(0), attrs.get<Dims>("starts")));
-      attrs.set("stops", with_length(attrs.get<Dims>("stops")));
-      Ints steps = attrs.get<Ints>("steps");
-      steps.insert(steps.begin(), 1);
-      attrs.set("steps", steps);
-      return {graph_.add(op.def(), inputs, attrs, {}, op.location()).output(), true};
-    }
-    if (!stacked || (!sums && !sums_to)) {
-      return {graph_.add(op.def(), inputs, op.attrs(), {}, op.location()).output(), stacked};
-    }
-    Ints axes = sums_to ? *summed_axes(op) : op.attrs().get<Ints>("axes");
-    for (int axis = 0; sums && op.attrs().get<Ints>("axes").empty() && axis < op.input(0).rank();
-         ++axis) {
-      axes.push_back(axis);
-    }
-    for (std::int64_t& axis : axes) {
-      axis += axis < 0 ? 0 : 1;
-    }
-    if (axes.empty()) {
-      return {inputs[0], true};
-    }
-    const Var total = &op.def() == &mean_def() ? mean(inputs[0], axes) : sum(inputs[0], axes);
-    return {reshape(total, with_length(op.output().shape())), true};
+    return compute_stacked(op, inputs, length())[0];
   }
 
   Op chain_;
@@ -388,7 +323,7 @@ class ChainSplit {
   std::map<std::size_t, Var> sums_;  // what is added, by state
   std::unordered_set<OpId> additions_, early_, late_;
   Vars ys_, entering_;
-  std::unordered_map<VarId, Outside> outside_;
+  std::unordered_map<VarId, Stacked> outside_;
 };
 
 std::unordered_set<VarId> read_values(std::span<const Op> ops, std::span<const Var> results) {

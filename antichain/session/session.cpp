@@ -9,10 +9,12 @@
 #endif
 #include "antichain/engines/backprop/backprop_engine.h"
 #include "antichain/engines/forward/forward_engine.h"
+#include "antichain/engines/scan/scan_engine.h"
 #include "antichain/graph/evaluator.h"
 #include "antichain/graph/structural_ops.h"
 #include "antichain/graph/traversal.h"
 #include "antichain/graph/verify.h"
+#include "antichain/ops/affine_scan.h"
 #include "antichain/ops/op_cost.h"
 #include "antichain/ops/random.h"
 #include "antichain/ops/state_ops.h"
@@ -78,6 +80,14 @@ bool any_op(Graph& graph, F f) {
   return false;
 }
 
+ScanOptions scan_options(const SessionOptions& options, const Backend& backend) {
+  const bool has_kernel = !backend.kernels().candidates(affine_scan_def()).empty();
+  return {.algorithm = options.scan_algorithm,
+          .chunk = options.scan_chunk,
+          .when = options.always_scan ? ScanWhen::always
+                                      : (has_kernel ? ScanWhen::where_faster : ScanWhen::never)};
+}
+
 }  // namespace
 
 Session::Session(const SessionOptions& options) : Session(make_backend(options), options) {}
@@ -88,6 +98,7 @@ Session::Session(std::unique_ptr<Backend> backend, SessionOptions options)
       backend_(std::move(backend)) {
   engines_->add(make_backprop_engine());
   engines_->add(make_forward_engine());
+  engines_->add(make_scan_engine(scan_options(options_, *backend_)));
   states_.set(kRandomState, Tensor::of<std::int64_t>({2}, {options_.seed, 0}));
 }
 

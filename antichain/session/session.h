@@ -25,6 +25,11 @@ struct SessionOptions {
   // Products and convolutions of f32 values may round their factors to tf32, 11 bits, where that is
   // faster: on a GPU. The CPU computes them in f32 all the same.
   bool tf32 = false;
+  // The engine `scan` walks back by a scan where it estimates that this is faster, and step by step
+  // otherwise; or always by a scan, and by this algorithm (attributes of affine_scan).
+  bool always_scan = false;
+  std::string scan_algorithm = {};
+  std::int64_t scan_chunk = 0;
   Logger logger = Logger();
 };
 

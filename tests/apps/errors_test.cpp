@@ -65,8 +65,9 @@ INSTANTIATE_TEST_SUITE_P(
                 "option 'epochs' must be a whole number, got 'ten'"},
         Mistake{"out_of_range", "train --set epochs=0",
                 "option 'epochs' must be within [1, 1000000], got 0"},
-        Mistake{"unknown_engine", "train --engine bakcprop",
-                "there is no gradient engine 'bakcprop'; this session has: backprop, forward"},
+        Mistake{
+            "unknown_engine", "train --engine bakcprop",
+            "there is no gradient engine 'bakcprop'; this session has: backprop, forward, scan"},
         Mistake{"unknown_pass", "train --disable-pass fuse",
                 "there is no pass 'fuse'; did you mean 'fuse-products'?"},
         Mistake{"unknown_level", "train --level 4",

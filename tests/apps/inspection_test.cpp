@@ -134,6 +134,20 @@ TEST(Explain, ShowsWhatIsComputedTogether) {
   EXPECT_EQ(read_text(code).find("define void @cluster") != std::string::npos, has_llvm);
 }
 
+TEST(Explain, SaysHowAnEngineGoesAboutAChain) {
+  const std::string recipe = "explain bitstream-rnn --batch 4 --set samples=100 --set length=10";
+  const auto how = [&](const std::string& hidden) -> std::string {
+    const ProgramRun run =
+        run_program("--json " + recipe + " --set engine=scan --set hidden=" + hidden);
+    EXPECT_EQ(run.code, 0) << run.err;
+    return run.last_line().at("engine_choices").at(0).at("how");
+  };
+  EXPECT_THAT(how("3"), HasSubstr("by a scan: a step takes about"));
+  EXPECT_THAT(how("90"), HasSubstr("step by step: a step takes about"));
+  const ProgramRun plain = run_program("--json " + recipe);
+  EXPECT_FALSE(plain.last_line().contains("engine_choices"));
+}
+
 TEST(Explain, CountsWhatHasItsChannelsLast) {
   const ProgramRun run = run_program("explain conv-chain --level 3 --set batch=4");
   ASSERT_EQ(run.code, 0) << run.err;

@@ -8,6 +8,7 @@
 #include "antichain/autodiff/walk.h"
 #include "antichain/engines/backprop/backprop_engine.h"
 #include "antichain/engines/forward/forward_engine.h"
+#include "antichain/engines/scan/scan_engine.h"
 #include "antichain/ops/creation.h"
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/random.h"
@@ -99,7 +100,8 @@ TEST(EngineConformance, EveryEngineOfASessionIsCovered) {
   const Session session;
   for (const auto& engine : session.engines().all()) {
     const std::string name(engine->name());
-    EXPECT_TRUE(name == "backprop" || name == "forward") << name << " has no conformance test";
+    EXPECT_TRUE(name == "backprop" || name == "forward" || name == "scan")
+        << name << " has no conformance test";
     EXPECT_FALSE(engine->summary().empty());
   }
 }
@@ -110,6 +112,10 @@ TEST(EngineConformance, BackpropIsExact) {
 
 TEST(EngineConformance, ForwardIsExact) {
   check_exact([](int) { return make_forward_engine(); }, printed_log());
+}
+
+TEST(EngineConformance, ScanIsExact) {
+  check_exact([](int) { return make_scan_engine(); }, printed_log());
 }
 
 TEST(EngineConformance, IterativeCheckAcceptsAndCatches) {

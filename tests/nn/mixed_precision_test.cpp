@@ -49,6 +49,8 @@ std::vector<Model> models() {
           // Sums of so many gradients would come to a halt in bf16.
           {"long_gru", {2000, 2, 3}, [](Var x) { return gru(x, 4).all; }},
           {"implicit_gru", {16, 4, 6}, [](Var x) { return implicit_gru(x, 8).last; }},
+          {"min_gru", {16, 4, 6}, [](Var x) { return min_gru(x, 8); }},
+          {"min_gru_scan", {16, 4, 6}, [](Var x) { return min_gru(x, 8, {.engine = "scan"}); }},
           {"residual", {4, 8}, [](Var x) { return residual(x, 12, {.step = 0.1}).last; }},
           {"residual_conv",
            {2, 3, 5, 5},

@@ -51,7 +51,7 @@ TEST_P(EveryRecurrent, NamesItsParameters) {
 }
 
 TEST_P(EveryRecurrent, HasTheGradientsOfFiniteDifferences) {
-  for (const char* engine : {"backprop", "forward"}) {
+  for (const char* engine : {"backprop", "forward", "scan"}) {
     expect_layer_gradients(
         [&](Graph& graph, const std::vector<Var>& in) {
           const Var lengths = constant(graph, Tensor::of<std::int64_t>({kBatch}, {3, 1}));

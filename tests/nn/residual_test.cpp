@@ -67,7 +67,7 @@ TEST(Residual, EveryLayerHasADrawOfItsOwn) {
 }
 
 TEST(Residual, HasTheGradientsOfFiniteDifferences) {
-  for (const char* engine : {"backprop", "forward"}) {
+  for (const char* engine : {"backprop", "forward", "scan"}) {
     const ResidualOptions options{.step = 0.3, .engine = engine};
     expect_layer_gradients(
         [&](Graph&, const std::vector<Var>& in) {

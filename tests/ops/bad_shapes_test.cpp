@@ -2,6 +2,7 @@
 // runs otherwise.
 #include <gtest/gtest.h>
 
+#include "antichain/ops/affine_scan.h"
 #include "antichain/ops/control_flow.h"
 #include "antichain/ops/convolution.h"
 #include "antichain/ops/elementwise.h"
@@ -51,6 +52,36 @@ TEST_F(BadShapes, Matmul) {
   expect_bad_input<ShapeError>("matmul: shapes [2] and [3] do not broadcast", [&] {
     matmul(make("p", {2, 1, 1}), make("q", {3, 1, 1}));
   });
+}
+
+TEST_F(BadShapes, Scans) {
+  expect_bad_input<ShapeError>("affine_scan: shapes of a and b cannot match: 2 and 4", [&] {
+    affine_scan(a, make("b43", {4, 3}), v);
+  });
+  expect_bad_input<ShapeError>(
+      "affine_scan: shapes of a step of b and of initial cannot match: 5 and 3",
+      [&] { affine_scan(b, b, v); });
+  expect_bad_input<ShapeError>("affine_scan: rows and columns of a matrix cannot match: 3 and 5",
+                               [&] {
+                                 affine_scan(make("m", {2, 3, 5}), a, v);
+                               });
+  expect_bad_input<ShapeError>("affine_scan: input 0 must have rank 3, got shape [2]",
+                               [&] { affine_scan(make("w", {2}), a, v); });
+  expect_bad_input<InvalidArgument>(
+      "affine_scan: a of shape [2, 3] holds diagonals, which cannot be transposed",
+      [&] { affine_scan(a, a, v, {.transposed = true}); });
+  expect_bad_input<InvalidArgument>(
+      "affine_scan: there is no algorithm 'fast'; there are serial, blelloch, hybrid and chunked",
+      [&] { affine_scan(a, a, v, {.algorithm = "fast"}); });
+  expect_bad_input<InvalidArgument>(
+      "affine_scan: only the algorithms hybrid and chunked have a chunk",
+      [&] { affine_scan(a, a, v, {.algorithm = "serial", .chunk = 2}); });
+  expect_bad_input<InvalidArgument>("affine_scan: a chunk must have a step or more, got -1", [&] {
+    affine_scan(a, a, v, {.algorithm = "chunked", .chunk = -1});
+  });
+  expect_bad_input<InvalidArgument>(
+      "affine_scan: the chunk of algorithm hybrid must be a power of two, got 6",
+      [&] { affine_scan(a, a, v, {.algorithm = "hybrid", .chunk = 6}); });
 }
 
 TEST_F(BadShapes, Reductions) {

@@ -152,7 +152,7 @@ TEST(RecipeRun, EvaluatesTheStatesAsTheyAre) {
 
 TEST(RecipeRun, RefusesWhatItCannotDo) {
   expect_error<InvalidArgument>(
-      "there is no gradient engine 'bakcprop'; this session has: backprop, forward", [] {
+      "there is no gradient engine 'bakcprop'; this session has: backprop, forward, scan", [] {
         run({{"engine", "bakcprop"}});
       });
   expect_error<InvalidArgument>(
@@ -219,6 +219,13 @@ TEST(GradientCheck, EnginesAreExactUpToRounding) {
     EXPECT_GT(check.max_relative_error(), 0);
     EXPECT_NEAR(check.loss, check.loss_f64, 1e-5);
   }
+}
+
+TEST(GradientCheck, OfAChainByAScan) {
+  const GradientCheck check = check_gradients(
+      find_recipe("bitstream-rnn"),
+      context_with({{"engine", "scan"}, {"hidden", "3"}, {"samples", "100"}, {"length", "200"}}));
+  EXPECT_LT(check.max_relative_error(), 1e-5);
 }
 
 TEST(GradientCheck, SeesLowPrecision) {

@@ -139,7 +139,7 @@ TEST(Engines, UnknownNamesListTheKnownOnes) {
   const Var x = graph.input("x", f32, {2});
   const Var y = sum(call(graph, [&] { return Vars{sin(x)}; }, {.engine = "scam"})[0]);
   expect_error<InvalidArgument>(
-      "there is no gradient engine 'scam'; this session has: backprop, forward",
+      "there is no gradient engine 'scam'; this session has: backprop, forward, scan",
       [&] { grad(y, x); });
 }
 

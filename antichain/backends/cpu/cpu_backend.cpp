@@ -17,6 +17,7 @@
 #include "antichain/backends/cpu/random_kernels.h"
 #include "antichain/backends/cpu/reduce_kernels.h"
 #include "antichain/backends/cpu/rowwise_kernels.h"
+#include "antichain/backends/cpu/scan_kernels.h"
 #include "antichain/backends/cpu/sparse_kernels.h"
 #include "antichain/backends/cpu/state_kernels.h"
 #include "antichain/backends/cpu/step_time.h"
@@ -55,6 +56,7 @@ class CpuBackend final : public Backend {
     cpu::register_norm_gradients(kernels_);
     cpu::register_channel_sums(kernels_);
     cpu::register_along_axis(kernels_);
+    cpu::register_scans(kernels_);
     cpu::register_sparse(kernels_);
     cpu::register_pooling(kernels_);
     cpu::register_random(kernels_);

@@ -1,0 +1,15 @@
+// Kernels of affine_scan.
+#pragma once
+
+#include "antichain/backends/cpu/scan_lanes.h"
+#include "antichain/graph/kernel_context.h"
+#include "antichain/runtime/kernel_table.h"
+
+namespace antichain::cpu {
+
+/// Returns what an affine_scan computes at the sizes of the context.
+ScanShape scan_shape(const KernelContext& context);
+
+void register_scans(KernelTable& kernels);
+
+}  // namespace antichain::cpu

@@ -1,0 +1,50 @@
+#include "antichain/nn/min_gru.h"
+
+#include <cmath>
+
+#include "antichain/nn/layer.h"
+#include "antichain/ops/affine_scan.h"
+#include "antichain/ops/control_flow.h"
+#include "antichain/ops/elementwise.h"
+#include "antichain/ops/matmul.h"
+#include "antichain/ops/shape_ops.h"
+#include "antichain/ops/slicing.h"
+
+namespace antichain::nn {
+
+Var min_gru(Var xs, std::int64_t hidden, const MinGruOptions& options) {
+  constexpr std::string_view kKind = "min_gru";
+  const Layer layer(kKind, xs, options.name);
+  require_positive(kKind, "hidden", hidden);
+  require<ShapeError>(xs.rank() == 3, "{}: xs must be [{}, features], their shape is {}", kKind,
+                      options.batch_first ? "batch, time" : "time, batch", to_string(xs.shape()));
+  require<ShapeError>(!options.start.valid() || options.start.rank() == 2,
+                      "{}: a start must be [batch, hidden], its shape is {}", kKind,
+                      options.start.valid() ? to_string(options.start.shape()) : "");
+  const double bound = 1 / std::sqrt(static_cast<double>(hidden));
+  const Initialiser draw = options.parameters ? options.parameters : uniform(-bound, bound);
+  const Var weight = layer.parameter("weight_ih", {2 * hidden, require_features(kKind, xs)}, draw);
+  const Var bias = layer.parameter("bias_ih", {2 * hidden}, draw);
+  const Var by_time = options.batch_first ? swap_axes(xs, 0, 1) : xs;
+  const Var start = options.start.valid() ? layer.used(options.start)
+                                          : zeros(xs.graph(), xs.dtype(), {by_time.dim(1), hidden});
+  const std::vector<Var> gates =
+      split(matmul(by_time, layer.used(weight), {.transpose_b = true}) + layer.used(bias),
+            {hidden, hidden}, 2);
+  const Var take = sigmoid(gates[0]), keep = 1 - take, fresh = take * gates[1];
+  Var all;
+  if (options.engine == "scan") {
+    all = keep * affine_scan(keep, fresh, start, {.reverse = options.reverse}).before + fresh;
+  } else {
+    const auto step = [](Var, const Vars& h, const Vars& x) -> StepResult {
+      const Var next = x[0] * h[0] + x[1];
+      return {{next}, {next}};
+    };
+    all =
+        chain({start}, {keep, fresh}, step, {.engine = options.engine, .reverse = options.reverse})
+            .ys[0];
+  }
+  return options.batch_first ? swap_axes(all, 0, 1) : all;
+}
+
+}  // namespace antichain::nn

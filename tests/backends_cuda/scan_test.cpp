@@ -1,0 +1,55 @@
+// Gradients by scans on a GPU, which has no kernel for them: they become chains, with the values of
+// the CPU.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "antichain/antichain.h"
+#include "tests/backends_cuda/gpu.h"
+#include "tests/conformance/compare.h"
+
+namespace antichain {
+namespace {
+
+using Layer = std::function<Var(Var xs)>;
+
+std::vector<Tensor> gradients(const SessionOptions& options, const Layer& layer) {
+  constexpr std::int64_t kTime = 37, kBatch = 5, kIn = 3;
+  Session session(options);
+  Graph graph = session.graph();
+  const Var xs = graph.input("xs", f32, {"time", "batch", kIn});
+  const Var loss = mean(square(layer(xs)));
+  std::vector<Var> wanted = parameters(graph);
+  wanted.push_back(xs);
+  std::vector<float> values(static_cast<std::size_t>(kTime * kBatch * kIn));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = std::sin(static_cast<float>(i));
+  }
+  return session
+      .compile(grad(loss, wanted))({{"xs", Tensor::of<float>({kTime, kBatch, kIn}, values)}})
+      .tensors();
+}
+
+void expect_values_of_the_cpu(const Layer& layer) {
+  if (const std::string reason = missing_gpu(); !reason.empty()) {
+    GTEST_SKIP() << reason;
+  }
+  const std::vector<Tensor> want = gradients({.always_scan = true}, layer);
+  for (const bool always : {false, true}) {
+    const std::vector<Tensor> got = gradients({.device = "cuda", .always_scan = always}, layer);
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      conformance::expect_close(got[i], want[i], 1e-5, "gradient " + std::to_string(i));
+    }
+  }
+}
+
+TEST(CudaScan, OfDiagonals) {
+  expect_values_of_the_cpu([](Var xs) { return nn::min_gru(xs, 7, {.engine = "scan"}); });
+}
+
+TEST(CudaScan, OfMatrices) {
+  expect_values_of_the_cpu([](Var xs) { return nn::gru(xs, 6, {.engine = "scan"}).all; });
+}
+
+}  // namespace
+}  // namespace antichain
