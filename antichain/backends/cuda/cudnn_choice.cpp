@@ -53,7 +53,8 @@ class Trial {
   float time_of(const CudnnPlan& plan, float best) {
     float fastest = std::numeric_limits<float>::infinity();
     try {
-      const std::shared_ptr<Buffer> workspace = library_.workspace(plan.workspace());
+      const std::shared_ptr<Buffer> workspace =
+          DeviceContext::allocate(library_.context(), static_cast<std::size_t>(plan.workspace()));
       const auto run = [&] {
         plan.run(library_, {x_->data(), weight_->data(), output_->data()}, workspace->data());
       };

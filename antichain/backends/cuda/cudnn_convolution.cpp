@@ -1,7 +1,5 @@
 #include "antichain/backends/cuda/cudnn_convolution.h"
 
-#include <algorithm>
-
 #include "antichain/backends/cuda/cudnn_choice.h"
 #include "antichain/backends/cuda/cudnn_plans.h"
 
@@ -15,21 +13,12 @@ CudnnLibrary::CudnnLibrary(Context context, bool tf32) : context_(std::move(cont
 
 CudnnLibrary::~CudnnLibrary() { static_cast<void>(cudnn().cudnnDestroy(handle_)); }
 
-std::shared_ptr<Buffer> CudnnLibrary::workspace(std::int64_t bytes) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  std::shared_ptr<Buffer> shared = workspace_.lock();
-  if (shared == nullptr || shared->bytes() < static_cast<std::size_t>(bytes)) {
-    shared = DeviceContext::allocate(context_, static_cast<std::size_t>(bytes));
-    workspace_ = shared;
-  }
-  return shared;
-}
-
 CudnnConvolution::CudnnConvolution(std::shared_ptr<const CudnnLibrary> library,
                                    const ConvProblem& problem)
     : library_(std::move(library)),
       plan_(std::make_unique<const CudnnPlan>(choose_plan(*library_, problem))),
-      workspace_(library_->workspace(plan_->workspace())) {}
+      workspace_(DeviceContext::allocate(library_->context(),
+                                         static_cast<std::size_t>(plan_->workspace()))) {}
 
 CudnnConvolution::~CudnnConvolution() = default;
 

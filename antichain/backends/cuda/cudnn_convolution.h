@@ -4,7 +4,6 @@
 #include <cudnn.h>
 
 #include <memory>
-#include <mutex>
 
 #include "antichain/backends/cuda/cudnn_descriptor.h"
 #include "antichain/backends/cuda/device_context.h"
@@ -23,15 +22,10 @@ class CudnnLibrary {
   cudnnHandle_t handle() const { return handle_; }
   const Context& context() const { return context_; }
   bool tf32() const { return tf32_; }
-  /// Returns memory for one convolution at a time: they run one after the other, so all of them
-  /// that are there at the same time share it.
-  std::shared_ptr<Buffer> workspace(std::int64_t bytes) const;
 
  private:
   Context context_;
   bool tf32_;
-  mutable std::mutex mutex_;
-  mutable std::weak_ptr<Buffer> workspace_;
   cudnnHandle_t handle_ = nullptr;
 };
 
@@ -67,6 +61,7 @@ class CudnnConvolution {
  private:
   std::shared_ptr<const CudnnLibrary> library_;
   std::unique_ptr<const CudnnPlan> plan_;
+  // Its own: convolutions may run at the same time, and some wait for what they leave there.
   std::shared_ptr<Buffer> workspace_;
 };
 
