@@ -241,8 +241,8 @@ void sum_channels(const ChannelArguments& a) {
     double sums[kPack] = {};
 #pragma unroll 8
     for (unsigned p = step; p < parts; p += spread) {
-      const Run<C, kPack> run = std::bit_cast<Run<C, kPack>>(
-          __ldcg((const Pack*)(found + (long long)p * slots) + pack));
+      const Run<C, kPack> run =
+          std::bit_cast<Run<C, kPack>>(__ldcg((const Pack*)(found + (long long)p * slots) + pack));
 #pragma unroll
       for (int e = 0; e < kPack; ++e) {
         sums[e] += double(run.at[e]);
