@@ -43,7 +43,7 @@ TEST(Passes, AreListedInOrder) {
   EXPECT_THAT(run.out, ContainsRegex("\nchoose-layouts +3 +[a-z]"));
   EXPECT_THAT(run.out, ContainsRegex("\nbatch-updates +2 +[a-z]"));
   const nlohmann::json passes = run_program("passes --json").last_line().at("passes");
-  EXPECT_EQ(passes[0].at("name"), "decompose");
+  EXPECT_EQ(passes[0].at("name"), "release-waits");
   EXPECT_EQ(passes[0].at("level"), 1);
 }
 

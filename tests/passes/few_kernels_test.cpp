@@ -4,6 +4,7 @@
 #include "antichain/autodiff/grad.h"
 #include "antichain/ops/creation.h"
 #include "antichain/ops/elementwise.h"
+#include "antichain/ops/matmul.h"
 #include "antichain/ops/normalization.h"
 #include "antichain/ops/reduce.h"
 #include "antichain/session/session.h"
@@ -42,11 +43,13 @@ TEST(FewKernels, OfALossAndItsGradient) {
     Session session;
     Graph graph = session.graph();
     const DimSpec batch = fixed ? DimSpec(6) : DimSpec("batch");
-    const Var logits = graph.input("logits", f32, {batch, 5});
+    const Var x = graph.input("x", f32, {batch, 3}), w = graph.input("w", f32, {3, 5});
+    const Var logits = matmul(x, w);
     const Var loss = mean(cross_entropy(logits, graph.input("label", i64, {batch})));
-    EXPECT_THAT(ops_run(session, {loss, grad(loss, logits)},
-                        {{"logits", wave({6, 5})}, {"label", Tensor::zeros(i64, {6})}}),
-                UnorderedElementsAre("one_hot", "fused", "mean"));
+    EXPECT_THAT(
+        ops_run(session, {loss, grad(loss, logits)},
+                {{"x", wave({6, 3})}, {"w", wave({3, 5})}, {"label", Tensor::zeros(i64, {6})}}),
+        UnorderedElementsAre("matmul", "one_hot", "fused", "mean"));
   }
 }
 
