@@ -11,7 +11,7 @@ namespace antichain::scan {
 namespace {
 
 // Measured by bench_scan on a server CPU; only their ratios matter.
-constexpr double kSecondsPerOp = 2e-6;     // to compute an op of a body again and to reverse it
+constexpr double kTimesForward = 2;        // to compute an op of a body again and to reverse it
 constexpr double kSecondsPerEntry = 5e-9;  // of a matrix: found, moved to its place, applied
 constexpr double kSecondsPerDiagonal = 1.5e-9;  // entry likewise
 constexpr double kUnknownSize = 32;             // of an axis whose size only a run tells
@@ -41,7 +41,7 @@ WalkChoice choose_walk(Op chain) {
   const double scan = entries * (joint.is_diagonal() ? kSecondsPerDiagonal : kSecondsPerEntry);
   double serial = 0;
   for (Op op : schedule_region(chain.graph(), chain.regions()[0])) {
-    serial += kSecondsPerOp + 3 * estimated_seconds(op, DimEnv());
+    serial += kTimesForward * estimated_seconds(op, DimEnv());
   }
   const bool by_scan = scan < serial;
   const std::string jacobian = joint.is_diagonal()
