@@ -222,10 +222,13 @@ TEST(GradientCheck, EnginesAreExactUpToRounding) {
 }
 
 TEST(GradientCheck, OfAChainByAScan) {
-  const GradientCheck check = check_gradients(
-      find_recipe("bitstream-rnn"),
-      context_with({{"engine", "scan"}, {"hidden", "3"}, {"samples", "100"}, {"length", "200"}}));
-  EXPECT_LT(check.max_relative_error(), 1e-5);
+  const Recipe& recipe = find_recipe("bitstream-rnn");
+  RecipeContext context = recipe.context();
+  for (const auto& [name, value] :
+       Settings{{"engine", "scan"}, {"hidden", "3"}, {"samples", "100"}, {"length", "200"}}) {
+    context.settings.set(name, value);
+  }
+  EXPECT_LT(check_gradients(recipe, context).max_relative_error(), 1e-5);
 }
 
 TEST(GradientCheck, SeesLowPrecision) {
