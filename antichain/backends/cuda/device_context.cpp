@@ -58,7 +58,7 @@ std::shared_ptr<Buffer> DeviceContext::allocate(const std::shared_ptr<const Devi
   context->use();
   void* data = nullptr;
   if (bytes > 0) {
-    const cudaStream_t stream = context->recording_ ? context->aside_.get() : context->stream();
+    auto* const stream = context->recording_ ? context->aside_.get() : context->stream();
     const cudaError_t status = cudaMallocAsync(&data, bytes, stream);
     if (status == cudaErrorMemoryAllocation) {
       cudaGetLastError();
