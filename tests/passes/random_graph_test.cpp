@@ -35,6 +35,9 @@ const std::vector<Setting>& settings() {
       // The reference, which folds constants, rounds once where kernels may round more often.
       {"simplified", {.optimiser = {.level = 1, .disabled = {"fold-constants"}}}, true},
       {"fused", {.optimiser = {.level = 2, .disabled = {"fold-constants"}}}, true},
+      {"recomputed",
+       {.optimiser = {.level = 2, .disabled = {"fold-constants"}, .recompute = true}},
+       true},
       {"level 2", {.optimiser = {.level = 2}}},
       // There is no convolution, so nothing is worth another layout.
       {"level 3", {.optimiser = {.level = 3, .disabled = {"fold-constants"}}}, true},
