@@ -25,7 +25,7 @@ test: install-packages  ## install packages and a data set, build, and run every
 
 test-gpu:  ## build and run what needs an NVIDIA GPU; prints how many cases ran there, and what ran on the host
 	$(call build,cuda,--target tests-gpu)
-	for test in kernels chain training recipes conformance; do \
+	for test in kernels chain scan attention training recipes conformance; do \
 	  ANTICHAIN_REQUIRE_GPU=1 build-cuda/tests/backends_cuda/test_cuda_$$test --gtest_brief=1 || exit 1; done
 
 build:  ## build everything; the program is build/bin/antichain
