@@ -6,6 +6,7 @@
 #include "antichain/backends/cuda/cast_kernels.h"
 #include "antichain/backends/cuda/channel_kernels.h"
 #include "antichain/backends/cuda/code_loader.h"
+#include "antichain/backends/cuda/column_convolution.h"
 #include "antichain/backends/cuda/creation_kernels.h"
 #include "antichain/backends/cuda/csr_pattern.h"
 #include "antichain/backends/cuda/dynamic_kernels.h"
@@ -47,6 +48,11 @@ TEST(GeneratedCode, Casts) {
     expect_compiles(casts_text(from, bf16, 1));
     expect_compiles(casts_text(f32, from, 4));
   }
+}
+
+TEST(GeneratedCode, Columns) {
+  expect_compiles(columns_text(f32));
+  expect_compiles(columns_text(f64));
 }
 
 TEST(GeneratedCode, Creation) {

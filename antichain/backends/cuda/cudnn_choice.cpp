@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
+#include "antichain/backends/cuda/column_convolution.h"
 #include "antichain/backends/cuda/cuda_error.h"
+#include "antichain/backends/cuda/cudnn_plans.h"
 #include "antichain/backends/cuda/stopwatch.h"
 #include "antichain/base/code_cache.h"
 #include "antichain/base/error.h"
@@ -22,7 +25,8 @@ constexpr std::int64_t kMostWorkspace = std::int64_t{256} << 20;  // bytes
 constexpr int kMostRuns = 4;                                      // of a way; the fastest counts
 constexpr float kSlowFactor = 2;         // a way that takes so much longer is not run again
 constexpr float kClearlyFaster = 0.95F;  // of the time: otherwise the earlier advice is kept
-constexpr int kPattern = 0x3c;           // bytes that are small numbers in every float type
+constexpr const char* kByColumns = "columns";
+constexpr int kPattern = 0x3c;  // bytes that are small numbers in every float type
 
 std::string digest_of(const std::string& text) {
   Sha256 digest;
@@ -48,15 +52,15 @@ class Trial {
         output_(scratch(problem.output, problem.dtype)),
         watch_(library.context()) {}
 
-  // The time of a plan, or infinity where it fails, for want of memory for example. One that is no
+  // The time of a way, or infinity where it fails, for want of memory for example. One that is no
   // match for `best` is left early.
-  float time_of(const CudnnPlan& plan, float best) {
+  float time_of(ConvolutionWay& way, float best) {
     float fastest = std::numeric_limits<float>::infinity();
     try {
       const std::shared_ptr<Buffer> workspace =
-          DeviceContext::allocate(library_.context(), static_cast<std::size_t>(plan.workspace()));
+          DeviceContext::allocate(library_.context(), static_cast<std::size_t>(way.workspace()));
       const auto run = [&] {
-        plan.run(library_, {x_->data(), weight_->data(), output_->data()}, workspace->data());
+        way.run({x_->data(), weight_->data(), output_->data()}, workspace->data());
       };
       run();  // the first run loads code
       for (int i = 0; i < kMostRuns && (i == 0 || fastest <= kSlowFactor * best); ++i) {
@@ -82,23 +86,28 @@ class Trial {
   Stopwatch watch_;
 };
 
-// A way that is ready, and its place among those that are advised.
+// A way that is ready, and its name on disk.
 struct Ready {
-  std::size_t place;
-  CudnnPlan plan;
+  std::string name;
+  std::unique_ptr<ConvolutionWay> way;
 };
 
-// The first `most` ways that the library makes ready and that work in little memory; if there is
-// none, the first one at all.
+// A place among what is advised, and the number of what computes there, to be sure.
+std::string name_of(const CudnnAdvice& advice, std::size_t place) {
+  return fmt::format("{} {}", place, advice.engine(place));
+}
+
+// The first `most` ways that cuDNN makes ready and that work in little memory; if there is none,
+// the first one at all.
 std::vector<Ready> ready_ways(const CudnnAdvice& advice, std::size_t most) {
   std::vector<Ready> ready;
   std::optional<Ready> large;
   for (std::size_t n = 0; n < advice.size() && ready.size() < most; ++n) {
-    std::optional<CudnnPlan> plan = advice.plan(n);
-    if (plan && plan->workspace() <= kMostWorkspace) {
-      ready.push_back({n, std::move(*plan)});
-    } else if (plan && !large) {
-      large.emplace(Ready{n, std::move(*plan)});
+    std::unique_ptr<ConvolutionWay> way = advice.plan(n);
+    if (way && way->workspace() <= kMostWorkspace) {
+      ready.push_back({name_of(advice, n), std::move(way)});
+    } else if (way && !large) {
+      large.emplace(Ready{name_of(advice, n), std::move(way)});
     }
   }
   if (ready.empty() && large) {
@@ -122,7 +131,7 @@ std::size_t fastest_of(const std::vector<Ready>& ready, const CudnnLibrary& libr
   std::size_t chosen = 0;
   float best = std::numeric_limits<float>::infinity();
   for (std::size_t n = 0; n < ready.size(); ++n) {
-    const float time = trial.time_of(ready[n].plan, best);
+    const float time = trial.time_of(*ready[n].way, best);
     if (time < kClearlyFaster * best) {
       chosen = n;
       best = time;
@@ -131,20 +140,17 @@ std::size_t fastest_of(const std::vector<Ready>& ready, const CudnnLibrary& libr
   return chosen;
 }
 
-// A choice as it is remembered: a place, and the number of what computes there, to be sure.
-std::string choice_text(const CudnnAdvice& advice, std::size_t place) {
-  return fmt::format("{} {}", place, advice.engine(place));
-}
-
-std::optional<CudnnPlan> remembered(const CudnnAdvice& advice, const CodeCache& cache,
-                                    const std::string& key) {
-  const std::optional<std::string> text = cache.load(key);
-  for (std::size_t n = 0; text && n < advice.size(); ++n) {
-    if (*text == choice_text(advice, n)) {
+std::unique_ptr<ConvolutionWay> remembered(const CudnnLibrary& library, const CudnnAdvice& advice,
+                                           const ConvProblem& problem, const std::string& name) {
+  if (name == kByColumns) {
+    return ColumnConvolution::of(library.products(), problem);
+  }
+  for (std::size_t n = 0; n < advice.size(); ++n) {
+    if (name == name_of(advice, n)) {
       return advice.plan(n);
     }
   }
-  return std::nullopt;
+  return nullptr;
 }
 
 std::string name_of_gpu(int index) {
@@ -163,41 +169,49 @@ std::string describe_choice(const ConvProblem& problem, bool tf32, const std::st
     text +=
         fmt::format("{} by {}\n", fmt::join(tensor->sizes, ","), fmt::join(tensor->strides, ","));
   }
-  return text + fmt::format("stride {} padding {} dilation {}, {} ways within {} bytes\n",
-                            fmt::join(problem.stride, ","), fmt::join(problem.padding, ","),
-                            fmt::join(problem.dilation, ","), kMostMeasured, kMostWorkspace);
+  return text +
+         fmt::format("stride {} padding {} dilation {}, {} ways within {} bytes and columns\n",
+                     fmt::join(problem.stride, ","), fmt::join(problem.padding, ","),
+                     fmt::join(problem.dilation, ","), kMostMeasured, kMostWorkspace);
 }
 
 }  // namespace
 
-CudnnPlan choose_plan(const CudnnLibrary& library, const ConvProblem& problem) {
+std::unique_ptr<ConvolutionWay> choose_way(const CudnnLibrary& library,
+                                           const ConvProblem& problem) {
   const CudnnAdvice advice(library, problem);
   // The first advice is good where tensor cores compute, and every other way may take the library
   // seconds to make ready.
   const bool by_tensor_cores = problem.dtype == bf16 || problem.dtype == f16 || library.tf32();
   if (by_tensor_cores) {
-    return std::move(ready_ways(advice, 1).front().plan);
+    return std::move(ready_ways(advice, 1).front().way);
   }
   const CodeCache cache(default_cache_folder());
   const std::string key = digest_of(describe_choice(problem, library.tf32(),
                                                     name_of_gpu(library.context()->device().index),
                                                     cudnn().cudnnGetVersion()));
-  if (std::optional<CudnnPlan> plan = remembered(advice, cache, key)) {
-    return std::move(*plan);
+  if (const std::optional<std::string> name = cache.load(key)) {
+    if (auto way = remembered(library, advice, problem, *name)) {
+      return way;
+    }
   }
   const bool measures = may_measure(library);
   std::vector<Ready> ready = ready_ways(advice, measures ? kMostMeasured : 1);
   if (measures) {
     try {
+      if (auto columns = ColumnConvolution::of(library.products(), problem);
+          columns && columns->workspace() <= kMostWorkspace) {
+        ready.push_back({kByColumns, std::move(columns)});
+      }
       const std::size_t fastest = ready.size() > 1 ? fastest_of(ready, library, problem) : 0;
-      cache.store(key, choice_text(advice, ready[fastest].place));
-      if (cache.load(key) == choice_text(advice, ready[fastest].place)) {
-        return std::move(ready[fastest].plan);
+      cache.store(key, ready[fastest].name);
+      if (cache.load(key) == ready[fastest].name) {
+        return std::move(ready[fastest].way);
       }
     } catch (const OutOfMemory&) {  // of the tensors: a smaller program will measure it
     }
   }
-  return std::move(ready[0].plan);
+  return std::move(ready[0].way);
 }
 
 }  // namespace antichain::cuda

@@ -1,5 +1,5 @@
-// Which of the ways that cuDNN advises is taken: the first where tensor cores compute (16 bits,
-// tf32), otherwise the fastest one, by measuring.
+// Which way a convolution is computed: by cuDNN's first advice where tensor cores compute (16 bits,
+// tf32), otherwise the fastest one of what cuDNN advises and of products of columns, by measuring.
 //
 // A way is measured when the first process meets a convolution of some sizes on a GPU, and
 // remembered on disk beside compiled code (antichain/base/code_cache.h), by the problem, the name
@@ -9,12 +9,14 @@
 // time.
 #pragma once
 
-#include "antichain/backends/cuda/cudnn_plans.h"
+#include <memory>
+
+#include "antichain/backends/cuda/cudnn_convolution.h"
 
 namespace antichain::cuda {
 
-/// Returns the way to compute a convolution. Throws DeviceError when the library has none that is
+/// Returns the way to compute a convolution. Throws DeviceError when there is none that is
 /// deterministic.
-CudnnPlan choose_plan(const CudnnLibrary& library, const ConvProblem& problem);
+std::unique_ptr<ConvolutionWay> choose_way(const CudnnLibrary& library, const ConvProblem& problem);
 
 }  // namespace antichain::cuda

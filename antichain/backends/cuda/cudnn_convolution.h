@@ -1,10 +1,13 @@
-// CudnnConvolution: a convolution or one of its gradients at certain sizes, planned by cuDNN.
+// CudnnConvolution: a convolution or one of its gradients at certain sizes, planned by
+// cuDNN, or as products of columns.
 #pragma once
 
 #include <cudnn.h>
 
 #include <memory>
 
+#include "antichain/backends/cuda/blas_product.h"
+#include "antichain/backends/cuda/convolution_way.h"
 #include "antichain/backends/cuda/cudnn_descriptor.h"
 #include "antichain/backends/cuda/device_context.h"
 
@@ -22,30 +25,15 @@ class CudnnLibrary {
   cudnnHandle_t handle() const { return handle_; }
   const Context& context() const { return context_; }
   bool tf32() const { return tf32_; }
+  /// Returns what multiplies columns.
+  const std::shared_ptr<const BlasLibrary>& products() const { return products_; }
 
  private:
   Context context_;
   bool tf32_;
+  std::shared_ptr<const BlasLibrary> products_;
   cudnnHandle_t handle_ = nullptr;
 };
-
-/// Says which of the three is computed from the other two.
-enum class ConvResult { output, x, weight };
-
-/// Sizes [n, c, spatial...] and where elements lie, whatever the order of the axes in memory.
-struct ConvTensor {
-  std::vector<std::int64_t> sizes, strides;
-};
-
-struct ConvProblem {
-  ConvResult result;
-  DType dtype;
-  ConvTensor x, weight, output;
-  std::vector<std::int64_t> stride, padding, dilation;
-  std::int64_t alignment;  // bytes, of the addresses of all three
-};
-
-class CudnnPlan;  // antichain/backends/cuda/cudnn_plans.h
 
 class CudnnConvolution {
  public:
@@ -60,7 +48,7 @@ class CudnnConvolution {
 
  private:
   std::shared_ptr<const CudnnLibrary> library_;
-  std::unique_ptr<const CudnnPlan> plan_;
+  std::unique_ptr<ConvolutionWay> way_;
   // Its own: convolutions may run at the same time, and some wait for what they leave there.
   std::shared_ptr<Buffer> workspace_;
 };

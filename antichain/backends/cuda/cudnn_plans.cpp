@@ -1,6 +1,7 @@
 #include "antichain/backends/cuda/cudnn_plans.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "antichain/base/error.h"
 
@@ -174,23 +175,22 @@ CudnnAdvice::CudnnAdvice(const CudnnLibrary& library, const ConvProblem& problem
   parts_.push_back(std::move(graph));
 }
 
-std::optional<CudnnPlan> CudnnAdvice::plan(std::size_t n) const {
+std::unique_ptr<ConvolutionWay> CudnnAdvice::plan(std::size_t n) const {
   CudnnDescriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
   plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, library_.handle());
   plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, ways_[n].config);
   if (!plan.try_finish()) {
-    return std::nullopt;
+    return nullptr;
   }
   std::int64_t bytes = 0, count = 0;
   check(cudnn().cudnnBackendGetAttribute(plan.handle(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
                                          CUDNN_TYPE_INT64, 1, &count, &bytes),
         "planning a convolution");
-  return CudnnPlan(std::move(plan), bytes);
+  return std::make_unique<CudnnPlan>(library_, std::move(plan), bytes);
 }
 
-void CudnnPlan::run(const CudnnLibrary& library, const ConvOperands& operands,
-                    void* workspace) const {
-  library.context()->use();
+void CudnnPlan::run(const ConvOperands& operands, void* workspace) {
+  library_.context()->use();
   const void* const tensors[] = {operands.x, operands.weight, operands.output};
   const std::int64_t names[] = {kX, kWeight, kOutput};
   CudnnDescriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
@@ -200,7 +200,8 @@ void CudnnPlan::run(const CudnnLibrary& library, const ConvOperands& operands,
         "convolving");
   pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, workspace);
   pack.finish();
-  check(cudnn().cudnnBackendExecute(library.handle(), plan_.handle(), pack.handle()), "convolving");
+  check(cudnn().cudnnBackendExecute(library_.handle(), plan_.handle(), pack.handle()),
+        "convolving");
 }
 
 }  // namespace antichain::cuda

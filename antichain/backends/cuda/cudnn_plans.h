@@ -2,30 +2,23 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "antichain/backends/cuda/cudnn_convolution.h"
 
 namespace antichain::cuda {
 
-/// The memory of the three tensors of a convolution.
-struct ConvOperands {
-  const void *x, *weight, *output;
-};
-
 /// A way to compute that is ready to run.
-class CudnnPlan {
+class CudnnPlan final : public ConvolutionWay {
  public:
-  CudnnPlan(CudnnDescriptor plan, std::int64_t workspace)
-      : plan_(std::move(plan)), workspace_(workspace) {}
+  CudnnPlan(const CudnnLibrary& library, CudnnDescriptor plan, std::int64_t workspace)
+      : library_(library), plan_(std::move(plan)), workspace_(workspace) {}
 
-  /// Returns how many bytes it works in.
-  std::int64_t workspace() const { return workspace_; }
-  /// Enqueues it.
-  void run(const CudnnLibrary& library, const ConvOperands& operands, void* workspace) const;
+  std::int64_t workspace() const override { return workspace_; }
+  void run(const ConvOperands& operands, void* workspace) override;
 
  private:
+  const CudnnLibrary& library_;
   CudnnDescriptor plan_;
   std::int64_t workspace_;
 };
@@ -39,7 +32,7 @@ class CudnnAdvice {
   /// Returns the library's number of what computes way `n`.
   std::int64_t engine(std::size_t n) const { return ways_[n].engine; }
   /// Makes way `n` ready; nothing where the library refuses after all.
-  std::optional<CudnnPlan> plan(std::size_t n) const;
+  std::unique_ptr<ConvolutionWay> plan(std::size_t n) const;
 
  private:
   struct Way {
