@@ -39,13 +39,15 @@ def measured(*command, timeout=TIMEOUT_SECONDS):
 
 
 def commit():
-    """Returns the commit of this tree, or of $ANTICHAIN_COMMIT where git does not know it."""
+    """Returns $ANTICHAIN_COMMIT, for programs that were built elsewhere, or the commit of this tree."""
+    if "ANTICHAIN_COMMIT" in os.environ:
+        return os.environ["ANTICHAIN_COMMIT"]
     command = ["git", "describe", "--always", "--dirty"]
     try:
         known = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT).stdout
     except FileNotFoundError:
         known = ""  # a machine without git
-    return known.strip() or os.environ.get("ANTICHAIN_COMMIT", "unknown")
+    return known.strip() or "unknown"
 
 
 def machine():

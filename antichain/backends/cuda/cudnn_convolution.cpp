@@ -20,7 +20,10 @@ CudnnConvolution::CudnnConvolution(std::shared_ptr<const CudnnLibrary> library,
     : library_(std::move(library)),
       way_(choose_way(*library_, problem)),
       workspace_(DeviceContext::allocate(library_->context(),
-                                         static_cast<std::size_t>(way_->workspace()))) {}
+                                         static_cast<std::size_t>(way_->workspace()))) {
+  // The library lays channels out in multiples of eight there and reads what lies between, too.
+  library_->context()->fill(workspace_->data(), 0, workspace_->bytes());
+}
 
 CudnnConvolution::~CudnnConvolution() = default;
 
