@@ -57,8 +57,7 @@ class Trial {
   float time_of(ConvolutionWay& way, float best) {
     float fastest = std::numeric_limits<float>::infinity();
     try {
-      const std::shared_ptr<Buffer> workspace =
-          DeviceContext::allocate(library_.context(), static_cast<std::size_t>(way.workspace()));
+      const std::shared_ptr<Buffer> workspace = make_workspace(library_.context(), way);
       const auto run = [&] {
         way.run({x_->data(), weight_->data(), output_->data()}, workspace->data());
       };

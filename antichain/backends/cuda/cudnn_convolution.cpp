@@ -15,15 +15,18 @@ CudnnLibrary::CudnnLibrary(Context context, bool tf32)
 
 CudnnLibrary::~CudnnLibrary() { static_cast<void>(cudnn().cudnnDestroy(handle_)); }
 
+std::shared_ptr<Buffer> make_workspace(const Context& context, const ConvolutionWay& way) {
+  auto memory = DeviceContext::allocate(context, static_cast<std::size_t>(way.workspace()));
+  // cuDNN lays channels out in multiples of eight there and reads what lies between, too.
+  context->fill(memory->data(), 0, memory->bytes());
+  return memory;
+}
+
 CudnnConvolution::CudnnConvolution(std::shared_ptr<const CudnnLibrary> library,
                                    const ConvProblem& problem)
     : library_(std::move(library)),
       way_(choose_way(*library_, problem)),
-      workspace_(DeviceContext::allocate(library_->context(),
-                                         static_cast<std::size_t>(way_->workspace()))) {
-  // The library lays channels out in multiples of eight there and reads what lies between, too.
-  library_->context()->fill(workspace_->data(), 0, workspace_->bytes());
-}
+      workspace_(make_workspace(library_->context(), *way_)) {}
 
 CudnnConvolution::~CudnnConvolution() = default;
 

@@ -35,6 +35,9 @@ class CudnnLibrary {
   cudnnHandle_t handle_ = nullptr;
 };
 
+/// Allocates what a way to convolve works in.
+std::shared_ptr<Buffer> make_workspace(const Context& context, const ConvolutionWay& way);
+
 class CudnnConvolution {
  public:
   /// Throws DeviceError when the library has no deterministic way to compute it.
