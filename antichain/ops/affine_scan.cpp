@@ -11,6 +11,7 @@
 #include "antichain/ops/matmul.h"
 #include "antichain/ops/reference/compute.h"
 #include "antichain/ops/shape_ops.h"
+#include "antichain/ops/weighted_scan.h"
 
 namespace antichain {
 
@@ -194,6 +195,6 @@ AffineScan affine_scan(const Operand& a, const Operand& b, const Operand& initia
   return {found[0], found[1]};
 }
 
-std::vector<const OpDef*> scan_family() { return {&affine_scan_def()}; }
+std::vector<const OpDef*> scan_family() { return {&affine_scan_def(), &weighted_scan_def()}; }
 
 }  // namespace antichain

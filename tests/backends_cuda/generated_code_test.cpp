@@ -22,6 +22,7 @@
 #include "antichain/backends/cuda/sparse_kernels.h"
 #include "antichain/backends/cuda/stopwatch.h"
 #include "antichain/backends/cuda/strided_copy.h"
+#include "antichain/backends/cuda/weighted_scan_kernels.h"
 
 namespace antichain::cuda {
 namespace {
@@ -53,6 +54,17 @@ TEST(GeneratedCode, Casts) {
 TEST(GeneratedCode, Columns) {
   expect_compiles(columns_text(f32));
   expect_compiles(columns_text(f64));
+}
+
+TEST(GeneratedCode, WeightedScans) {
+  const WeightedForm rnn{1, {0}, {}, {{0, 0}}},
+      gru{1, {0, 0, 0}, {{0, 0}}, {{0, 0}, {1, 0}, {2, 0}}},
+      lstm{2, {0, 0, 0, 0}, {{1, 1}, {0, 1}}, {{0, 0}, {0, 1}, {1, 1}, {2, 1}, {3, 0}}};
+  for (const std::int64_t units : {1, 7, 20, 32}) {
+    expect_compiles(weighted_scan_text(rnn, units));
+  }
+  expect_compiles(weighted_scan_text(gru, 20));
+  expect_compiles(weighted_scan_text(lstm, 20));
 }
 
 TEST(GeneratedCode, Creation) {

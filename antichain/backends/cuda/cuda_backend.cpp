@@ -29,6 +29,7 @@
 #include "antichain/backends/cuda/sort_kernels.h"
 #include "antichain/backends/cuda/sparse_kernels.h"
 #include "antichain/backends/cuda/update_kernels.h"
+#include "antichain/backends/cuda/weighted_scan_kernels.h"
 #include "antichain/ops/convolution.h"
 
 namespace antichain {
@@ -60,6 +61,7 @@ class CudaBackend final : public Backend {
 #endif
     cuda::register_fused_products(kernels_, context_);
     cuda::register_chains(kernels_, context_);
+    cuda::register_weighted_scan(kernels_, context_);
     cuda::register_random(kernels_, context_);
     cuda::register_optimiser_steps(kernels_, context_);
     cuda::register_finite_check(kernels_, context_);

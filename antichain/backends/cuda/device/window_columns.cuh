@@ -13,9 +13,9 @@ struct WindowAxis {
 };
 
 struct ColumnArguments {
-  long long count;     // of elements that are written
+  long long count;  // of elements that are written
   long long channels;
-  long long samples;   // that lie side by side in a row of columns
+  long long samples;  // that lie side by side in a row of columns
   Reciprocal by_channels, by_samples;
   WindowAxis axes[3];
   const void* from;

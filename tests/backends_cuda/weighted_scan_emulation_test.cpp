@@ -1,0 +1,176 @@
+// The three phases of a weighted scan, run on the host: every index and every lane is that of the
+// GPU.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/backends_cuda/emulated_block.h"
+//
+#include "antichain/backends/cuda/device/weighted_scan.cuh"
+#include "antichain/ops/weighted_scan.h"
+#include "antichain/session/session.h"
+
+namespace antichain {
+namespace {
+
+using device::Four;
+
+struct Rnn {
+  static constexpr int units = 5, states = 1, weights = 1, diagonals = 0, products = 1;
+  static constexpr unsigned long long weight_to = 0, diagonal_to = 0, diagonal_from = 0,
+                                      product_weight = 0, product_from = 0;
+};
+struct Gru {
+  static constexpr int units = 20, states = 1, weights = 3, diagonals = 1, products = 3;
+  static constexpr unsigned long long weight_to = 0, diagonal_to = 0, diagonal_from = 0,
+                                      product_weight = 0x210, product_from = 0;
+};
+// Weights are added to the first part; the second one is kept by diagonals.
+struct Lstm {
+  static constexpr int units = 18, states = 2, weights = 2, diagonals = 2, products = 3;
+  static constexpr unsigned long long weight_to = 0, diagonal_to = 0x01, diagonal_from = 0x11,
+                                      product_weight = 0x100, product_from = 0x110;
+};
+
+template <class Form>
+WeightedForm form_of() {
+  WeightedForm form{.states = Form::states};
+  for (int k = 0; k < Form::weights; ++k) {
+    form.weight_to.push_back(device::listed(Form::weight_to, k));
+  }
+  for (int d = 0; d < Form::diagonals; ++d) {
+    form.diagonals.push_back(
+        {device::listed(Form::diagonal_to, d), device::listed(Form::diagonal_from, d)});
+  }
+  for (int x = 0; x < Form::products; ++x) {
+    form.products.push_back(
+        {device::listed(Form::product_weight, x), device::listed(Form::product_from, x)});
+  }
+  return form;
+}
+
+Tensor drawn(const Shape& shape, float scale, std::uint64_t seed) {
+  std::mt19937_64 generator(seed);
+  std::normal_distribution<float> draw(0, scale);
+  Tensor result = Tensor::empty(f32, shape);
+  for (std::int64_t i = 0; i < result.numel(); ++i) {
+    result.data<float>()[i] = draw(generator);
+  }
+  return result;
+}
+
+// The op's reference, in f64.
+template <class Form>
+std::vector<Tensor> wanted(const std::vector<Tensor>& inputs, bool reverse) {
+  Session session;
+  Graph graph = session.graph();
+  std::vector<Var> in;
+  Feeds feeds;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Shape& shape = inputs[i].shape();
+    const std::string name = "in" + std::to_string(i);
+    in.push_back(graph.input(name, f64, std::vector<DimSpec>(shape.begin(), shape.end())));
+    feeds[name] = inputs[i].cast(f64);
+  }
+  const auto first = in.begin() + 3, second = first + Form::diagonals;
+  const AffineScan found =
+      weighted_scan(form_of<Form>(), {in[0], in[1], in[2], {first, second}, {second, in.end()}},
+                    {.reverse = reverse});
+  return session.compile({found.before, found.last}, {.optimiser = {.level = 0}})(feeds).tensors();
+}
+
+struct Case {
+  long long steps, places, chunk;
+  bool reverse;
+  float scale = 1;  // of weights; they expand beyond the range of f32 where it is large
+};
+
+void expect_close(const std::vector<float>& found, const Tensor& want, double tolerance) {
+  const std::vector<double> values = want.to_vector<double>();
+  ASSERT_EQ(found.size(), values.size());
+  double largest = 1e-30;
+  for (const double value : values) {
+    largest = std::max(largest, std::abs(value));
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    ASSERT_NEAR(found[i], values[i], tolerance * largest) << i;
+  }
+}
+
+template <class Form>
+void check(const Case& c) {
+  using Sizes = device::ScanSizes<Form>;
+  constexpr int N = Sizes::kState, H = Sizes::kUnits;
+  const long long chunks = (c.steps + c.chunk - 1) / c.chunk, walks = chunks * c.places;
+  std::vector<Tensor> inputs = {drawn({Form::weights, H, H}, c.scale / std::sqrt(float{H}), 1),
+                                drawn({c.steps, c.places, N}, 1, 2), drawn({c.places, N}, 1, 3)};
+  for (std::uint64_t i = 0; i < Sizes::kCoefficients; ++i) {
+    inputs.push_back(drawn({c.steps, c.places, H}, 0.5F, 4 + i));
+  }
+  const float kUntouched = 12345;
+  const auto floats = [=](long long count) {
+    return std::vector<float>(static_cast<std::size_t>(count), kUntouched);
+  };
+  std::vector<float> before = floats(c.steps * c.places * N), last = floats(c.places * N),
+                     carried = floats(walks * N);
+  std::vector<Four> products(static_cast<std::size_t>(walks * Sizes::kColumns * Sizes::kRows / 4));
+  std::vector<int> exponents(static_cast<std::size_t>(walks * Sizes::kColumns));
+  device::ScanArguments<Form> a{.steps = c.steps,
+                                .places = c.places,
+                                .reverse = c.reverse,
+                                .chunk = c.chunk,
+                                .chunks = chunks,
+                                .weights = inputs[0].data<float>(),
+                                .b = inputs[1].data<float>(),
+                                .initial = inputs[2].data<float>(),
+                                .before = before.data(),
+                                .last = last.data(),
+                                .products = &products.data()->at[0],
+                                .exponents = exponents.data(),
+                                .carried = carried.data(),
+                                .coefficients = {}};
+  for (std::size_t i = 0; i < Sizes::kCoefficients; ++i) {
+    a.coefficients[i] = inputs[3 + i].data<float>();
+  }
+  const auto run = [](long long blocks, const auto& kernel) {
+    for (long long block = 0; block < blocks; ++block) {
+      for (const auto schedule :
+           {emulated::Schedule::first_warp_first, emulated::Schedule::last_warp_first}) {
+        std::vector<Four> shared(1 << 14);
+        emulated::run_block(
+            {.threads = 128, .block = static_cast<unsigned>(block), .schedule = schedule},
+            [&] { kernel(shared.data()); });
+      }
+    }
+  };
+  if (chunks > 1) {
+    run((walks * Sizes::kGroup + 127) / 128, [&](Four* shared) { multiply_chunks(a, shared); });
+    run(c.places, [&](Four* shared) { walk_across(a, shared); });
+  }
+  run((walks + 3) / 4, [&](Four* shared) { walk_inside(a, shared); });
+  const std::vector<Tensor> want = wanted<Form>(inputs, c.reverse);
+  expect_close(before, want[0], 2e-5);
+  expect_close(last, want[1], 2e-5);
+}
+
+template <class Form>
+void check_cases() {
+  for (const Case& c : {Case{40, 3, 8, false}, Case{37, 2, 8, true}, Case{90, 1, 7, true},
+                        Case{9, 5, 9, false}, Case{1, 2, 1, true}, Case{300, 2, 4, false}}) {
+    SCOPED_TRACE(std::to_string(c.steps) + " steps, chunks of " + std::to_string(c.chunk));
+    check<Form>(c);
+  }
+}
+
+TEST(WeightedScanEmulation, OneWeight) { check_cases<Rnn>(); }
+TEST(WeightedScanEmulation, WeightsAndADiagonal) { check_cases<Gru>(); }
+TEST(WeightedScanEmulation, TwoParts) { check_cases<Lstm>(); }
+
+// A product over a chunk is beyond 1e38 while states, which forget now and then, are not.
+TEST(WeightedScanEmulation, ProductsBeyondTheRange) {
+  check<Rnn>({200, 1, 100, true, 0.01F});  // below it
+  check<Rnn>({48, 2, 24, false, 8});
+}
+
+}  // namespace
+}  // namespace antichain
