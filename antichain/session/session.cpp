@@ -9,6 +9,7 @@
 #endif
 #include "antichain/engines/backprop/backprop_engine.h"
 #include "antichain/engines/forward/forward_engine.h"
+#include "antichain/engines/scan/newton_forward.h"
 #include "antichain/engines/scan/scan_engine.h"
 #include "antichain/graph/evaluator.h"
 #include "antichain/graph/structural_ops.h"
@@ -98,7 +99,9 @@ Session::Session(std::unique_ptr<Backend> backend, SessionOptions options)
       backend_(std::move(backend)) {
   engines_->add(make_backprop_engine());
   engines_->add(make_forward_engine());
-  engines_->add(make_scan_engine(scan_options(options_, *backend_)));
+  const ScanOptions scan = scan_options(options_, *backend_);
+  engines_->add(make_scan_engine(scan));
+  newton_ = std::make_shared<NewtonForward>(scan, options_.logger);
   states_.set(kRandomState, Tensor::of<std::int64_t>({2}, {options_.seed, 0}));
 }
 
@@ -112,12 +115,19 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
     require(root.graph().region_of(root) == kRootRegion,
             "compile: {} is inside a chain, loop or cond; return it from there", root.name());
   }
-  Graph& graph = roots[0].graph();
-  initialise_states(graph, roots);
+  initialise_states(roots[0].graph(), roots);
   std::vector<Op> effects;
   for (Var update : options.updates) {
     effects.push_back(update.producer());
   }
+  // Newton's method keeps the Jacobians of all steps: nothing for a small memory.
+  const bool by_newton =
+      !options.memory_budget && any_op(roots[0].graph(), NewtonForward::is_asked_for);
+  const GraphCopy source =
+      by_newton ? copy_graph(roots[0].graph(), outputs, effects,
+                             replacing_ops([this](Op op) { return forward_outputs(op); }))
+                : GraphCopy{nullptr, outputs, effects};
+  Graph& graph = source.graph ? *source.graph : roots[0].graph();
   OptimiserOptions optimiser = options.optimiser;
   if (!optimiser.layout_gain) {
     optimiser.layout_gain = [this](Op op) { return backend_->channels_last_gain(op); };
@@ -130,7 +140,7 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
   optimiser.split_chains |= few_kernels;
   optimiser.batch_updates |= few_kernels;
   optimiser.recompute |= backend_->wants_few_kernels();
-  GraphCopy copy = optimise(graph, outputs, effects, optimiser);
+  GraphCopy copy = optimise(graph, source.values, source.ops, optimiser);
   count_runs(copy);
   if (options.memory_budget) {
     copy = within_budget(std::move(copy), options, *backend_);
@@ -141,6 +151,10 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
   executable.set_parallel_steps(!options.memory_budget &&
                                 is_enabled(kParallelSteps, options.optimiser));
   return executable;
+}
+
+std::vector<Var> Session::forward_outputs(Op op) const {
+  return NewtonForward::is_asked_for(op) ? newton_->outputs(op) : op.outputs();
 }
 
 bool Session::takes_apart(Op op) const {
