@@ -33,6 +33,30 @@ TEST(Compare, GivesARowPerEngineAndAReport) {
   EXPECT_THAT(read_text(folder / "c/report.html"), HasSubstr("forward train"));
 }
 
+TEST(Compare, ShowsTheLossesOfEachStep) {
+  const TemporaryFolder folder;
+  const std::string arguments =
+      "bitstream-rnn --engines backprop,scan --set T=40 --set samples=100 "
+      "--set hidden=4 --max-steps 3 --plot " +
+      (folder / "losses.svg").string() + " --out ";
+  const ProgramRun run = run_program("compare " + arguments + (folder / "a").string());
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("loss of step        backprop"));
+  EXPECT_THAT(run.out, ContainsRegex("largest difference  –  +[0-9.]+e[-+]0"));
+  EXPECT_THAT(read_text(folder / "losses.svg"),
+              testing::AllOf(testing::StartsWith("<svg xmlns="), HasSubstr(">scan</text>"),
+                             testing::EndsWith("</svg>\n")));
+  const nlohmann::json json =
+      run_program("--json compare " + arguments + (folder / "b").string()).last_line();
+  ASSERT_EQ(json.at("losses").size(), 3U);
+  EXPECT_EQ(json["losses"][2].at("step"), 3);
+  EXPECT_NEAR(json["losses"][2].at("backprop").get<double>(),
+              json["losses"][2].at("scan").get<double>(), 1e-5);
+  EXPECT_EQ(json["engines"][0].at("largest_loss_difference"), 0);
+  EXPECT_LT(json["engines"][1].at("largest_loss_difference"), 1e-5);
+  EXPECT_GT(json["engines"][1].at("step_seconds"), 0);
+}
+
 TEST(Compare, ChecksEveryEngineFirst) {
   const TemporaryFolder folder;
   const ProgramRun run =
