@@ -42,13 +42,15 @@ ScanShape scan_shape(const KernelContext& context) {
   const Shape& b = context.in(1).shape();
   const bool matrices = context.in(0).rank() > context.in(1).rank();
   const std::int64_t size = matrices ? b.back() : 1;
+  const std::int64_t places = size == 0 ? 0 : context.in(2).numel() / size;
   return {.steps = b[0],
-          .places = size == 0 ? 0 : context.in(2).numel() / size,
+          .places = places,
           .size = size,
           .matrices = matrices,
           .transposed = context.attr<bool>("transposed"),
           .reverse = context.attr<bool>("reverse"),
-          .dtype = context.in(1).dtype()};
+          .dtype = context.in(1).dtype(),
+          .columns = columns_per_lane(places, cores_of_machine())};
 }
 
 void register_scans(KernelTable& kernels) {
