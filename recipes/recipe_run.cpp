@@ -133,12 +133,30 @@ std::map<std::string, std::int64_t> RecipeRun::sizes_of_a_batch() const {
   return sizes;
 }
 
-std::optional<KeptStates> RecipeRun::kept_states() {
-  Graph& compiled = step().graph();
+DimEnv RecipeRun::sizes_of_the_step() {
   DimEnv env;
   for (const auto& [name, size] : sizes_of_a_batch()) {
-    env.bind(compiled.dim(name).symbol(), size);
+    env.bind(step().graph().dim(name).symbol(), size);
   }
+  return env;
+}
+
+std::vector<DeviceChoice> RecipeRun::device_choices() {
+  Graph& compiled = step().graph();
+  const DimEnv env = sizes_of_the_step();
+  std::vector<DeviceChoice> choices;
+  for (std::uint32_t id = 0; id < compiled.num_ops(); ++id) {
+    const Op op = compiled.op(OpId{id});
+    if (std::string how = session_.explain(op, env); !how.empty()) {
+      choices.push_back({op.describe(), std::move(how)});
+    }
+  }
+  return choices;
+}
+
+std::optional<KeptStates> RecipeRun::kept_states() {
+  Graph& compiled = step().graph();
+  const DimEnv env = sizes_of_the_step();
   std::optional<KeptStates> longest;
   for (const KeptStates& kept : antichain::kept_states(compiled, env)) {
     longest = !longest || kept.steps > longest->steps ? kept : longest;

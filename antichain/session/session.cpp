@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "antichain/backends/cpu/cpu_backend.h"
+#include "antichain/backends/cpu/scan_kernels.h"
 #ifdef ANTICHAIN_HAS_CUDA
 #include "antichain/backends/cuda/cuda_backend.h"
 #endif
@@ -155,6 +156,11 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
 
 std::vector<Var> Session::forward_outputs(Op op) const {
   return NewtonForward::is_asked_for(op) ? newton_->outputs(op) : op.outputs();
+}
+
+std::string Session::explain(Op op, const DimEnv& sizes) const {
+  const bool here = backend_->device() == Device{} && &op.def() == &affine_scan_def();
+  return here ? cpu::explain_scan(op, sizes) : std::string();
 }
 
 bool Session::takes_apart(Op op) const {

@@ -73,6 +73,9 @@ class Session {
   /// Returns what stands for the outputs of an op when it runs: its own, or those of Newton's
   /// method where a chain asks for it (ForwardOptions).
   std::vector<Var> forward_outputs(Op op) const;
+  /// Says how the device computes an op at these sizes where it has a choice, and why; empty where
+  /// it has none.
+  std::string explain(Op op, const DimEnv& sizes) const;
   /// Gives the states that an op reads or writes their initial values, where they have none yet.
   void initialise_states_of(Op op);
 
