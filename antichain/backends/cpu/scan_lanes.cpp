@@ -9,8 +9,9 @@ namespace antichain::cpu {
 
 namespace {
 
-// Whole cache lines, and no more than a state in double that stays in the L1 cache.
-constexpr std::int64_t kFewestColumns = 64, kMostColumns = 4096;
+// Whole cache lines, and no more than a state in double that stays in the L1 cache with what a step
+// reads.
+constexpr std::int64_t kFewestColumns = 64, kMostColumns = 2048;
 constexpr std::int64_t kLanesPerCore = 2;
 
 }  // namespace
