@@ -3,6 +3,8 @@
 // Two models, each a training step without its optimiser: a gated linear recurrence, whose
 // Jacobians are diagonals, and a tanh RNN, whose Jacobians are matrices. The counter "scan gain" is
 // what the scan is faster by. "newton" is the RNN whose states Newton's method finds, too.
+#include <cmath>
+
 #include "antichain/antichain.h"
 #include "benchmarks/against.h"
 #include "benchmarks/machine.h"
@@ -46,7 +48,11 @@ class Step {
     const Var xs = graph.input("xs", f32, {shape.begin(), shape.end()});
     const Var loss = model.loss(xs, model.hidden, engine);
     run_.emplace(session_.compile(grad(loss, parameters(graph))));
-    feeds_["xs"] = Tensor::full(f32, shape, 0.1);
+    const Tensor xs_values = Tensor::empty(f32, shape);
+    for (std::int64_t i = 0; i < xs_values.numel(); ++i) {
+      xs_values.data<float>()[i] = std::sin(0.7F * static_cast<float>(i % 10'007));
+    }
+    feeds_["xs"] = xs_values;
   }
   void run() { (*run_)(feeds_); }
 

@@ -121,9 +121,13 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
   for (Var update : options.updates) {
     effects.push_back(update.producer());
   }
-  // Newton's method keeps the Jacobians of all steps: nothing for a small memory.
-  const bool by_newton =
-      !options.memory_budget && any_op(roots[0].graph(), NewtonForward::is_asked_for);
+  const bool asks_for_newton = any_op(roots[0].graph(), NewtonForward::is_asked_for);
+  const bool by_newton = asks_for_newton && !options.memory_budget;
+  if (asks_for_newton && !by_newton) {
+    logger().log(LogLevel::warning,
+                 "chains run step by step: Newton's method keeps the Jacobians of all steps, which "
+                 "is nothing for a memory budget");
+  }
   const GraphCopy source =
       by_newton ? copy_graph(roots[0].graph(), outputs, effects,
                              replacing_ops([this](Op op) { return forward_outputs(op); }))

@@ -276,8 +276,24 @@ TEST(Newton, RunsInEagerMode) {
   conformance::expect_close(got.value(), want.value(), 1e-11, "states");
 }
 
+TEST(Newton, RunsInsideAnotherChain) {
+  const Case test{{{3}, {4, 3}, {12, 3}}, [](const Vars& in, const ChainOptions& options) {
+                    const auto inner = [](Var s, Var x) { return sin(s + x); };
+                    const auto outer = [&](Var, const Vars& s, const Vars& x) -> StepResult {
+                      return {{chain(s[0] + x[0], in[2], inner, options).last}};
+                    };
+                    return chain({in[0]}, {in[1]}, outer);
+                  }};
+  const Outcome got = run(test, {.forward = newton()});
+  EXPECT_THAT(got.warnings, IsEmpty());
+  expect_same(got, run(test, {}), 1e-10);
+}
+
 TEST(Newton, IsNotForASmallMemory) {
-  Session session;
+  std::vector<std::string> warnings;
+  Session session({.logger = Logger(LogLevel::warning, [&](LogLevel, std::string_view line) {
+                     warnings.emplace_back(line);
+                   })});
   Graph graph = session.graph();
   const Var h = graph.input("h", f32, {4}), xs = graph.input("xs", f32, {50, 4});
   const auto cell = [](Var s, Var x) { return sin(s + x); };
@@ -286,6 +302,7 @@ TEST(Newton, IsNotForASmallMemory) {
     return session.compile({last}, options).num_steps();
   };
   EXPECT_LT(steps({.memory_budget = 1 << 20}), steps({}));
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("chains run step by step: Newton's method keeps")));
 }
 
 }  // namespace
