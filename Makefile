@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 build = cmake --preset $(1) $(CMAKE_ARGS) && cmake --build --preset $(1) -j $(JOBS) $(2)
 test = ctest --preset $(1) -j $(JOBS) $(2)
 
-.PHONY: help run test test-gpu build install-packages lint format layering docs asan tsan minimal bench bench-gpu results clean
+.PHONY: help run test test-gpu build install-packages lint format layering docs asan tsan minimal bench bench-scan bench-gpu results clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -65,6 +65,9 @@ bench:  ## benchmarks of the CPU backend, with PyTorch beside them; writes docs/
 	@scripts/install_packages
 	@scripts/install_packages bench
 	@benchmarks/run
+
+bench-scan:  ## benchmarks of scans on the CPU; writes docs/results/scan_cpu.md
+	@benchmarks/run_scan
 
 bench-gpu:  ## benchmarks of the cuda backend, with PyTorch beside them; writes docs/results/gpu.md
 	@benchmarks/gpu/run

@@ -64,6 +64,7 @@
 #include "antichain/runtime/finite_check.h"
 #include "antichain/runtime/memory_report.h"
 #include "antichain/runtime/profiler.h"
+#include "antichain/session/calibration.h"
 #include "antichain/session/eager.h"
 #include "antichain/session/session.h"
 

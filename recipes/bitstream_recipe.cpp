@@ -4,6 +4,7 @@
 #include "antichain/nn/losses.h"
 #include "antichain/ops/shape_ops.h"
 #include "antichain/ops/slicing.h"
+#include "recipes/chain_options.h"
 #include "recipes/recipe_list.h"
 #include "recipes/training_options.h"
 
@@ -18,7 +19,9 @@ Objective build(const ModelContext& context, std::int64_t classes) {
   const Var bits = context.input("x", {"batch", settings.integer("length")});
   const Var y = context.graph.input("y", i64, {"batch"});
   const Var xs = reshape(transpose(bits), {bits.dim(1), bits.dim(0), 1});
-  const Var last = nn::rnn(xs, settings.integer("hidden"), {.engine = context.engine}).last;
+  const Var last = nn::rnn(xs, settings.integer("hidden"),
+                           {.engine = context.engine, .forward = context.forward})
+                       .last;
   const Var logits = nn::linear(index(last, 0, 0), classes, {.name = "out"});
   return {.losses = nn::cross_entropy(logits, y), .hits = nn::is_correct(logits, y)};
 }
@@ -28,11 +31,17 @@ Objective build(const ModelContext& context, std::int64_t classes) {
 Recipe bitstream_rnn_recipe() {
   return {.name = "bitstream-rnn",
           .summary = "a recurrent network tells streams of bits apart by how many are 1",
-          .options = with_training_options(
+          .options = with_chain_options(with_training_options(
               {{"hidden", kInteger, "20", "units of the recurrent layer", 1, 4096},
-               {"length", kInteger, "100", "bits of a stream", 1, 1e7},
+               {.name = "length",
+                .kind = kInteger,
+                .fallback = "100",
+                .doc = "bits of a stream; also T",
+                .min = 1,
+                .max = 1e7,
+                .also = "T"},
                {"samples", kInteger, "50000", "streams; 64 % are for training", 100, 1e9}},
-              {.epochs = "5", .batch = "16", .lr = "0.00001"}),
+              {.epochs = "5", .batch = "16", .lr = "0.00001"})),
           .prepare =
               [](const RecipeContext& context) {
                 data::Splits data = data::bitstream({.length = context.settings.integer("length"),

@@ -7,6 +7,7 @@
 #include "antichain/ops/convolution.h"
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/reduce.h"
+#include "recipes/chain_options.h"
 #include "recipes/recipe_list.h"
 #include "recipes/training_options.h"
 
@@ -18,7 +19,7 @@ constexpr std::int64_t kWindow = 3;
 
 std::vector<RecipeOption> conv_chain_options() {
   constexpr OptionKind kInteger = OptionKind::integer;
-  return with_training_options(
+  return with_chain_options(with_training_options(
       {{"depth", kInteger, "32", "convolutions behind each other", 1, 1e7},
        {"channels", kInteger, "4", "channels of the images and of all convolutions", 1, 4096},
        {"size", kInteger, "16", "pixels along each side of an image", 1, 4096},
@@ -27,7 +28,7 @@ std::vector<RecipeOption> conv_chain_options() {
         .fallback = "shared",
         .doc = "shared: one for all convolutions; own: one each",
         .choices = {"shared", "own"}}},
-      {.epochs = "3", .batch = "32", .lr = "0.02"});
+      {.epochs = "3", .batch = "32", .lr = "0.02"}));
 }
 
 // Each is a small step, a convolution added to what was there: so any number of them can be
@@ -47,7 +48,8 @@ Var convolutions(const ModelContext& context, Var x) {
     const Ints same = {kWindow / 2, kWindow / 2};
     return {{state[0] + conv(state[0], w, {.padding = same})}};
   };
-  return chain({x}, own ? Vars{weight} : Vars{}, body, {.engine = context.engine, .length = depth})
+  return chain({x}, own ? Vars{weight} : Vars{}, body,
+               {.engine = context.engine, .length = depth, .forward = context.forward})
       .last[0];
 }
 

@@ -7,6 +7,7 @@
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/state_ops.h"
 #include "antichain/session/session.h"
+#include "recipes/chain_options.h"
 #include "recipes/precision.h"
 #include "recipes/recipe_run.h"
 
@@ -111,7 +112,8 @@ GradientCheck check_gradients(const Recipe& recipe, const RecipeContext& context
       compile_gradients(run.session(),
                         {.graph = graph,
                          .settings = run.context().settings,
-                         .engine = recipe.engine_for_chain ? engine : ""},
+                         .engine = recipe.engine_for_chain ? engine : "",
+                         .forward = forward_of(recipe, run.context().settings)},
                         run.task(), recipe.engine_for_chain ? "" : engine, context.optimiser);
 
   // Copied before anything has run: a run counts random numbers and moves statistics.

@@ -3,6 +3,7 @@
 #include "antichain/data/synthetic.h"
 #include "antichain/nn/layers.h"
 #include "antichain/nn/losses.h"
+#include "recipes/chain_options.h"
 #include "recipes/recipe_list.h"
 #include "recipes/training_options.h"
 
@@ -28,7 +29,8 @@ Objective build_odenet(const ModelContext& context, std::int64_t inputs, std::in
   const Var opened = tanh(nn::linear(x, settings.integer("width"), {.name = "opening"}));
   const Var state = nn::residual(opened, layers,
                                  {.step = settings.number("time") / static_cast<double>(layers),
-                                  .engine = context.engine})
+                                  .engine = context.engine,
+                                  .forward = context.forward})
                         .last;
   const Var logits = nn::linear(state, classes, {.name = "closing"});
   return {.losses = nn::cross_entropy(logits, y), .hits = nn::is_correct(logits, y)};
@@ -70,9 +72,9 @@ void settle_for_few_spectra(RecipeSettings& settings) {
 Recipe peaks_odenet_recipe() {
   return {.name = "peaks-odenet",
           .summary = "a deep residual network finds the level bands of MATLAB's peaks function",
-          .options = with_training_options(
+          .options = with_chain_options(with_training_options(
               odenet_options("8", "32", "5"),
-              {.epochs = "400", .batch = "100", .lr = "0.01", .schedule = "cosine"}),
+              {.epochs = "400", .batch = "100", .lr = "0.01", .schedule = "cosine"})),
           .prepare =
               [](const RecipeContext& context) {
                 data::Splits data = data::peaks({.seed = context.seed});
@@ -97,12 +99,13 @@ Recipe hyperspectral_odenet_recipe() {
        {"fold", kInteger, "0", "which fifth of indian-pines is for testing", 0, 4}});
   return {.name = "hyperspectral-odenet",
           .summary = "a deep residual network tells from spectra what grows in a field",
-          .options = with_training_options(std::move(options), {.epochs = "60",
-                                                                .batch = "64",
-                                                                .optimiser = "adamw",
-                                                                .lr = "0.002",
-                                                                .schedule = "cosine",
-                                                                .weight_decay = "0.01"}),
+          .options = with_chain_options(
+              with_training_options(std::move(options), {.epochs = "60",
+                                                         .batch = "64",
+                                                         .optimiser = "adamw",
+                                                         .lr = "0.002",
+                                                         .schedule = "cosine",
+                                                         .weight_decay = "0.01"})),
           .prepare = hyperspectral_task,
           .settle = settle_for_few_spectra,
           .engine_for_chain = true};

@@ -12,6 +12,7 @@
 #include "antichain/base/logger.h"
 #include "antichain/data/batches.h"
 #include "antichain/graph/graph.h"
+#include "antichain/ops/control_flow.h"
 #include "antichain/passes/optimiser_options.h"
 #include "recipes/settings.h"
 
@@ -33,9 +34,10 @@ struct RecipeContext {
 struct ModelContext {
   Graph& graph;
   const RecipeSettings& settings;
-  DType dtype = f32;        // of inputs and parameters; f64 to check gradients
-  bool training = true;     // false: as for evaluation (no dropout, kept statistics)
-  std::string engine = {};  // for the chain of a recipe that has one
+  DType dtype = f32;            // of inputs and parameters; f64 to check gradients
+  bool training = true;         // false: as for evaluation (no dropout, kept statistics)
+  std::string engine = {};      // for the chain of a recipe that has one
+  ForwardOptions forward = {};  // of that chain
 
   /// Returns the type that the model computes in: `dtype` or, of f32, what the precision says.
   DType compute_dtype() const;

@@ -7,6 +7,7 @@
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/reduce.h"
 #include "antichain/ops/state_ops.h"
+#include "recipes/chain_options.h"
 #include "recipes/precision.h"
 #include "recipes/training_options.h"
 
@@ -24,6 +25,15 @@ RecipeContext settled(const Recipe& recipe, RecipeContext context) {
 // Values that overflow on the way to a loss make a bad step, as gradients do that overflow; so many
 // in a row are not the scale's fault any more.
 constexpr std::int64_t kMostBadSteps = 20;
+
+SessionOptions session_options(const Recipe& recipe, const RecipeContext& context) {
+  SessionOptions options{.device = context.device,
+                         .seed = context.seed,
+                         .tf32 = precision_of(context.settings).tf32,
+                         .logger = context.logger};
+  set_scan_options(recipe, context.settings, options);
+  return options;
+}
 
 // First of all: a misspelt engine is found before any data is loaded.
 Task prepared(const Recipe& recipe, const RecipeContext& context, const Session& session) {
@@ -59,10 +69,7 @@ Var total_loss(const Objective& objective) {
 RecipeRun::RecipeRun(const Recipe& recipe, RecipeContext context)
     : recipe_(recipe),
       context_(settled(recipe, std::move(context))),
-      session_({.device = context_.device,
-                .seed = context_.seed,
-                .tf32 = precision_of(context_.settings).tf32,
-                .logger = context_.logger}),
+      session_(session_options(recipe_, context_)),
       task_(prepared(recipe_, context_, session_)),
       train_graph_(session_.graph()),
       evaluation_graph_(session_.graph()) {}
@@ -71,7 +78,8 @@ ModelContext RecipeRun::model_context(Graph& graph, bool training) const {
   return {.graph = graph,
           .settings = context_.settings,
           .training = training,
-          .engine = recipe_.engine_for_chain ? context_.settings.text("engine") : std::string()};
+          .engine = recipe_.engine_for_chain ? context_.settings.text("engine") : std::string(),
+          .forward = forward_of(recipe_, context_.settings)};
 }
 
 std::int64_t RecipeRun::batch_size() const {
@@ -125,12 +133,30 @@ std::map<std::string, std::int64_t> RecipeRun::sizes_of_a_batch() const {
   return sizes;
 }
 
-std::optional<KeptStates> RecipeRun::kept_states() {
-  Graph& compiled = step().graph();
+DimEnv RecipeRun::sizes_of_the_step() {
   DimEnv env;
   for (const auto& [name, size] : sizes_of_a_batch()) {
-    env.bind(compiled.dim(name).symbol(), size);
+    env.bind(step().graph().dim(name).symbol(), size);
   }
+  return env;
+}
+
+std::vector<DeviceChoice> RecipeRun::device_choices() {
+  Graph& compiled = step().graph();
+  const DimEnv env = sizes_of_the_step();
+  std::vector<DeviceChoice> choices;
+  for (std::uint32_t id = 0; id < compiled.num_ops(); ++id) {
+    const Op op = compiled.op(OpId{id});
+    if (std::string how = session_.explain(op, env); !how.empty()) {
+      choices.push_back({op.describe(), std::move(how)});
+    }
+  }
+  return choices;
+}
+
+std::optional<KeptStates> RecipeRun::kept_states() {
+  Graph& compiled = step().graph();
+  const DimEnv env = sizes_of_the_step();
   std::optional<KeptStates> longest;
   for (const KeptStates& kept : antichain::kept_states(compiled, env)) {
     longest = !longest || kept.steps > longest->steps ? kept : longest;

@@ -21,6 +21,11 @@ struct RunSummary {
   std::int64_t peak_bytes = 0, parameters = 0, steps = 0, epochs = 0;
 };
 
+/// How a device computes an op, and why so.
+struct DeviceChoice {
+  std::string op, how;
+};
+
 class RecipeRun {
  public:
   /// Loads the data and settles the settings; compiles when something is first asked for.
@@ -54,11 +59,14 @@ class RecipeRun {
   data::Batch first_batch() const;
   /// Returns what the training step keeps of its longest chain; nothing where it has no chain.
   std::optional<KeptStates> kept_states();
+  /// Returns how the device computes those ops of the training step where it has a choice.
+  std::vector<DeviceChoice> device_choices();
   /// Returns how many examples a full batch has.
   std::int64_t batch_size() const;
 
  private:
   std::map<std::string, std::int64_t> sizes_of_a_batch() const;
+  DimEnv sizes_of_the_step();
   ModelContext model_context(Graph& graph, bool training) const;
   std::vector<Evaluation> evaluations();
 

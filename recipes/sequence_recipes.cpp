@@ -8,6 +8,7 @@
 #include "antichain/ops/reduce.h"
 #include "antichain/ops/shape_ops.h"
 #include "antichain/ops/slicing.h"
+#include "recipes/chain_options.h"
 #include "recipes/recipe_list.h"
 #include "recipes/training_options.h"
 
@@ -47,7 +48,9 @@ Objective build_agnews(const ModelContext& context, std::int64_t vocabulary, std
   xs = nn::dropout(xs, dropout);
   const Var lengths = cast(sum(cast(is_word, context.dtype), {0}), i64);  // bf16 counts to 256
   const Var all =
-      nn::gru(xs, settings.integer("hidden"), {.lengths = lengths, .engine = context.engine}).all;
+      nn::gru(xs, settings.integer("hidden"),
+              {.lengths = lengths, .engine = context.engine, .forward = context.forward})
+          .all;
   const Var mask = expand_dims(there, -1);
   const Var mean_state = sum(all * mask, {0}) / maximum(sum(mask, {0}), 1);
   return classify(context, mean_state, classes);
@@ -74,9 +77,9 @@ Objective build_har(const ModelContext& context, std::int64_t classes) {
     x = x * cast(1 + settings.number("scaling") * draw, x.dtype());
   }
   const Var xs = transpose(x, {2, 0, 1});  // [time, batch, signals]
-  const nn::Recurrent states =
-      nn::gru(xs, settings.integer("hidden"),
-              {.layers = settings.integer("layers"), .engine = context.engine});
+  const nn::Recurrent states = nn::gru(
+      xs, settings.integer("hidden"),
+      {.layers = settings.integer("layers"), .engine = context.engine, .forward = context.forward});
   return classify(context, mean(states.all, {0}), classes);
 }
 
@@ -85,14 +88,14 @@ Objective build_har(const ModelContext& context, std::int64_t classes) {
 Recipe agnews_rnn_recipe() {
   return {.name = "agnews-rnn",
           .summary = "a recurrent network finds the topic of a piece of news from its words",
-          .options = with_training_options(
+          .options = with_chain_options(with_training_options(
               {{"embedding", kInteger, "64", "numbers that stand for a word", 1, 4096},
                {"hidden", kInteger, "64", "units of the recurrent layer", 1, 4096},
                {"length", kInteger, "48", "words of a text that are read", 1, 1000},
                {"vocabulary", kInteger, "30000", "words that are known", 10, 1e6},
                {"dropout", kNumber, "0.5", "part of the values set to 0 in training", 0, 0.9},
                smoothing_option("0")},
-              {.epochs = "6", .batch = "64", .lr = "0.002", .schedule = "cosine"}),
+              {.epochs = "6", .batch = "64", .lr = "0.002", .schedule = "cosine"})),
           .prepare = prepare_agnews,
           .engine_for_chain = true};
 }
@@ -100,14 +103,14 @@ Recipe agnews_rnn_recipe() {
 Recipe har_gru_recipe() {
   return {.name = "har-gru",
           .summary = "a recurrent network tells from the sensors of a telephone what people do",
-          .options = with_training_options(
+          .options = with_chain_options(with_training_options(
               {{"hidden", kInteger, "100", "units of a recurrent layer", 1, 4096},
                {"layers", kInteger, "1", "recurrent layers", 1, 16},
                {"dropout", kNumber, "0.3", "part of the values set to 0 in training", 0, 0.9},
                smoothing_option("0.1"),
                {"scaling", kNumber, "0.1",
                 "deviation of the random factor of each signal in training", 0, 1}},
-              {.epochs = "10", .batch = "64", .lr = "0.004", .schedule = "cosine"}),
+              {.epochs = "10", .batch = "64", .lr = "0.004", .schedule = "cosine"})),
           .prepare =
               [](const RecipeContext& context) {
                 data::Splits data = data::uci_har(context.data_folder);

@@ -53,6 +53,10 @@ RecipeSettings::RecipeSettings(std::string recipe, std::vector<RecipeOption> opt
     : recipe_(std::move(recipe)), options_(std::move(options)) {}
 
 const RecipeOption& RecipeSettings::option(std::string_view name) const {
+  if (const auto other = std::ranges::find(options_, name, &RecipeOption::also);
+      !name.empty() && other != options_.end()) {
+    return *other;
+  }
   const auto nearest = std::min_element(
       options_.begin(), options_.end(), [&](const RecipeOption& a, const RecipeOption& b) {
         return edit_distance(name, a.name) < edit_distance(name, b.name);
@@ -64,19 +68,21 @@ const RecipeOption& RecipeSettings::option(std::string_view name) const {
 }
 
 void RecipeSettings::set(std::string_view name, std::string_view value) {
-  check(option(name), value);
-  given_.insert_or_assign(std::string(name), std::string(value));
+  const RecipeOption& found = option(name);
+  check(found, value);
+  given_.insert_or_assign(found.name, std::string(value));
 }
 
 void RecipeSettings::set_fallback(std::string_view name, std::string_view value) {
-  if (!given_.contains(name)) {
+  if (!given_.contains(option(name).name)) {
     set(name, value);
   }
 }
 
 const std::string& RecipeSettings::text(std::string_view name) const {
-  const auto found = given_.find(name);
-  return found != given_.end() ? found->second : option(name).fallback;
+  const RecipeOption& wanted = option(name);
+  const auto found = given_.find(wanted.name);
+  return found != given_.end() ? found->second : wanted.fallback;
 }
 
 std::int64_t RecipeSettings::integer(std::string_view name) const {

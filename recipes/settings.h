@@ -21,6 +21,7 @@ struct RecipeOption {
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
   std::vector<std::string> choices = {};  // of a choice
+  std::string also = {};                  // another name for it; none: empty
 };
 
 /// Holds a value for every option of a recipe. Whatever it returns has been checked.

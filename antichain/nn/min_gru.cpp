@@ -28,13 +28,26 @@ Var min_gru(Var xs, std::int64_t hidden, const MinGruOptions& options) {
   const Var by_time = options.batch_first ? swap_axes(xs, 0, 1) : xs;
   const Var start = options.start.valid() ? layer.used(options.start)
                                           : zeros(xs.graph(), xs.dtype(), {by_time.dim(1), hidden});
-  const std::vector<Var> gates =
-      split(matmul(by_time, layer.used(weight), {.transpose_b = true}) + layer.used(bias),
-            {hidden, hidden}, 2);
-  const Var take = sigmoid(gates[0]), keep = 1 - take, fresh = take * gates[1];
+  const bool by_scan = options.engine == "scan";
+  // A scan has one step more, whose state before it is the one after the last: so the states after
+  // each step are a part of those before each, and need no memory of their own. The gradient of
+  // what that step adds is 0.
+  const Var steps =
+      by_scan ? pad(by_time, {options.reverse ? 1 : 0, 0, 0}, {options.reverse ? 0 : 1, 0, 0})
+              : by_time;
+  // Products of their own, so that their gradients are, too, and need not be joined.
+  const std::vector<Var> weights = split(layer.used(weight), {hidden, hidden}, 0),
+                         biases = split(layer.used(bias), {hidden, hidden}, 0);
+  const auto gate = [&](std::size_t i) {
+    return matmul(steps, weights[i], {.transpose_b = true}) + biases[i];
+  };
+  // 1 - z and z n, of which the gradients need nothing but 1 - z and n.
+  const Var keep = sigmoid(-gate(0)), offered = gate(1), fresh = offered - keep * offered;
   Var all;
-  if (options.engine == "scan") {
-    all = keep * affine_scan(keep, fresh, start, {.reverse = options.reverse}).before + fresh;
+  if (by_scan) {
+    const Var before = affine_scan(keep, fresh, start, {.reverse = options.reverse}).before;
+    const Dim length = by_time.dim(0);
+    all = options.reverse ? split(before, {length, 1}, 0)[0] : split(before, {1, length}, 0)[1];
   } else {
     const auto step = [](Var, const Vars& h, const Vars& x) -> StepResult {
       const Var next = x[0] * h[0] + x[1];

@@ -16,6 +16,7 @@
 #include <string>
 
 #include "antichain/nn/initialisers.h"
+#include "antichain/ops/control_flow.h"
 
 namespace antichain::nn {
 
@@ -30,6 +31,7 @@ struct RecurrentOptions {
   Initialiser parameters = {};  // empty: uniform within ±1/sqrt(hidden)
   double step = 1;              // of implicit_gru alone
   std::string engine = {};      // who differentiates the chains; empty: back-propagation
+  ForwardOptions forward = {};  // how the chains find their states
 };
 
 struct Recurrent {

@@ -41,7 +41,8 @@ Chain run(Var u, std::int64_t layers, const Kind& kind, const Layer& layer,
     const Var next = states[0] + options.step * widened(options.activation(sum));
     return {{next}, {next}};
   };
-  const ChainResult result = chain({widened(u)}, stacked, body, {.engine = options.engine});
+  const ChainResult result =
+      chain({widened(u)}, stacked, body, {.engine = options.engine, .forward = options.forward});
   return {layer.used(result.last[0]), layer.used(result.ys[0])};
 }
 

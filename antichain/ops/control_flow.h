@@ -30,10 +30,22 @@ struct RegionOptions {
 Vars call(Graph& graph, const std::function<Vars()>& body, const RegionOptions& options = {},
           Place place = Place::current());
 
+/// How the states of a chain are found. Derivatives are those of the chain either way.
+struct ForwardOptions {
+  // Empty: step by step. "newton": all steps at once, by Newton's method (docs/design/scan.md).
+  std::string method = {};
+  // Of newton: how far, as a part of the largest state, a state may be from what its step makes of
+  // the one before; 0: what the element type allows.
+  double tolerance = 0;
+  std::int64_t iterations = 16;  // of newton, at most; then the steps run one by one after all
+};
+inline constexpr const char* kForwardNewton = "newton";
+
 struct ChainOptions {
   std::string engine = {};
   bool reverse = false;  // from the last position to the first
   Dim length = -1;       // needed only when there are no xs
+  ForwardOptions forward = {};
 };
 struct ChainResult {
   Vars last;    // states after all steps

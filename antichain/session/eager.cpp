@@ -30,8 +30,9 @@ class Eager::Tape final : public Evaluator {
     for (Var input : op.inputs()) {
       inputs.push_back(&value(input));
     }
-    if (session_.takes_apart(op)) {
-      const std::vector<Var> parts = op.def().decompose(op);
+    const bool apart = session_.takes_apart(op);
+    const std::vector<Var> parts = apart ? op.def().decompose(op) : session_.forward_outputs(op);
+    if (parts != op.outputs()) {
       for (int i = 0; i < op.num_outputs(); ++i) {
         values_[op.output(i).id()] = value(parts[static_cast<std::size_t>(i)]);
       }

@@ -4,11 +4,13 @@
 #include <unordered_set>
 
 #include "antichain/backends/cpu/cpu_backend.h"
+#include "antichain/backends/cpu/scan_kernels.h"
 #ifdef ANTICHAIN_HAS_CUDA
 #include "antichain/backends/cuda/cuda_backend.h"
 #endif
 #include "antichain/engines/backprop/backprop_engine.h"
 #include "antichain/engines/forward/forward_engine.h"
+#include "antichain/engines/scan/newton_forward.h"
 #include "antichain/engines/scan/scan_engine.h"
 #include "antichain/graph/evaluator.h"
 #include "antichain/graph/structural_ops.h"
@@ -98,7 +100,9 @@ Session::Session(std::unique_ptr<Backend> backend, SessionOptions options)
       backend_(std::move(backend)) {
   engines_->add(make_backprop_engine());
   engines_->add(make_forward_engine());
-  engines_->add(make_scan_engine(scan_options(options_, *backend_)));
+  const ScanOptions scan = scan_options(options_, *backend_);
+  engines_->add(make_scan_engine(scan));
+  newton_ = std::make_shared<NewtonForward>(scan, options_.logger);
   states_.set(kRandomState, Tensor::of<std::int64_t>({2}, {options_.seed, 0}));
 }
 
@@ -112,12 +116,23 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
     require(root.graph().region_of(root) == kRootRegion,
             "compile: {} is inside a chain, loop or cond; return it from there", root.name());
   }
-  Graph& graph = roots[0].graph();
-  initialise_states(graph, roots);
+  initialise_states(roots[0].graph(), roots);
   std::vector<Op> effects;
   for (Var update : options.updates) {
     effects.push_back(update.producer());
   }
+  const bool asks_for_newton = any_op(roots[0].graph(), NewtonForward::is_asked_for);
+  const bool by_newton = asks_for_newton && !options.memory_budget;
+  if (asks_for_newton && !by_newton) {
+    logger().log(LogLevel::warning,
+                 "chains run step by step: Newton's method keeps the Jacobians of all steps, which "
+                 "is nothing for a memory budget");
+  }
+  const GraphCopy source =
+      by_newton ? copy_graph(roots[0].graph(), outputs, effects,
+                             replacing_ops([this](Op op) { return forward_outputs(op); }))
+                : GraphCopy{nullptr, outputs, effects};
+  Graph& graph = source.graph ? *source.graph : roots[0].graph();
   OptimiserOptions optimiser = options.optimiser;
   if (!optimiser.layout_gain) {
     optimiser.layout_gain = [this](Op op) { return backend_->channels_last_gain(op); };
@@ -130,7 +145,7 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
   optimiser.split_chains |= few_kernels;
   optimiser.batch_updates |= few_kernels;
   optimiser.recompute |= backend_->wants_few_kernels();
-  GraphCopy copy = optimise(graph, outputs, effects, optimiser);
+  GraphCopy copy = optimise(graph, source.values, source.ops, optimiser);
   count_runs(copy);
   if (options.memory_budget) {
     copy = within_budget(std::move(copy), options, *backend_);
@@ -141,6 +156,15 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
   executable.set_parallel_steps(!options.memory_budget &&
                                 is_enabled(kParallelSteps, options.optimiser));
   return executable;
+}
+
+std::vector<Var> Session::forward_outputs(Op op) const {
+  return NewtonForward::is_asked_for(op) ? newton_->outputs(op) : op.outputs();
+}
+
+std::string Session::explain(Op op, const DimEnv& sizes) const {
+  const bool here = backend_->device() == Device{} && &op.def() == &affine_scan_def();
+  return here ? cpu::explain_scan(op, sizes) : std::string();
 }
 
 bool Session::takes_apart(Op op) const {

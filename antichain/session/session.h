@@ -19,6 +19,8 @@
 
 namespace antichain {
 
+class NewtonForward;
+
 struct SessionOptions {
   std::string device = "cpu";
   std::int64_t seed = 0;
@@ -68,6 +70,12 @@ class Session {
   /// Returns whether an op is taken apart (OpDef::decompose) to run: the device has no kernel for
   /// it. The CPU runs such ops by their reference, except those that consist of products.
   bool takes_apart(Op op) const;
+  /// Returns what stands for the outputs of an op when it runs: its own, or those of Newton's
+  /// method where a chain asks for it (ForwardOptions).
+  std::vector<Var> forward_outputs(Op op) const;
+  /// Says how the device computes an op at these sizes where it has a choice, and why; empty where
+  /// it has none.
+  std::string explain(Op op, const DimEnv& sizes) const;
   /// Gives the states that an op reads or writes their initial values, where they have none yet.
   void initialise_states_of(Op op);
 
@@ -79,6 +87,7 @@ class Session {
   SessionOptions options_;
   std::shared_ptr<EngineSet> engines_;
   std::unique_ptr<Backend> backend_;
+  std::shared_ptr<const NewtonForward> newton_;
   StateStore states_;
 };
 

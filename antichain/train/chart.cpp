@@ -127,6 +127,16 @@ std::string escape_html(std::string_view text) {
   return escaped;
 }
 
+std::string draw_chart_file(const Chart& chart) {
+  constexpr std::string_view kStyle =
+      "<style>svg { background: #fff; font-family: sans-serif; } text { font-size: 12px; fill: "
+      "#5a5f69; } text.title { font-size: 14px; fill: #1d2129; } .grid { stroke: #e3e5e9; }"
+      "</style>\n";
+  std::string svg = draw_chart(chart);
+  svg.insert(svg.find('\n') + 1, kStyle);
+  return svg;
+}
+
 std::string draw_chart(const Chart& chart) {
   Range x_range, y_range;
   for (const ChartLine& line : chart.lines) {
@@ -139,7 +149,8 @@ std::string draw_chart(const Chart& chart) {
   }
   const Axis x(x_range, kLeft, kWidth - kRight, 8), y(y_range, kHeight - kBottom, kTop, 5);
   std::string svg = fmt::format(
-      "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n"
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" role=\"img\" "
+      "aria-label=\"{}\">\n"
       "<text class=\"title\" x=\"{}\" y=\"18\">{}</text>\n",
       kWidth, kHeight, escape_html(chart.title), kLeft, escape_html(chart.title));
   svg += draw_marks(x, y, chart);

@@ -21,6 +21,8 @@ struct Chart {
 
 /// Returns an <svg> element; points that are not finite are left out.
 std::string draw_chart(const Chart& chart);
+/// Returns the same as a file of its own, with what a page would say about fonts and colours.
+std::string draw_chart_file(const Chart& chart);
 /// Returns `text` with the characters escaped that mean something in HTML.
 std::string escape_html(std::string_view text);
 

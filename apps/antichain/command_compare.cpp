@@ -1,9 +1,13 @@
 // `antichain compare`: the same recipe, seed and data by several engines.
 #include <fmt/format.h>
 
+#include <cmath>
+
+#include "antichain/base/atomic_file.h"
 #include "antichain/base/error.h"
 #include "antichain/train/progress_bar.h"
 #include "antichain/train/report.h"
+#include "apps/antichain/loss_curves.h"
 #include "apps/antichain/recipe_arguments.h"
 #include "apps/antichain/run_folder.h"
 #include "apps/antichain/run_report.h"
@@ -17,12 +21,13 @@ namespace {
 struct CompareArguments {
   std::shared_ptr<RecipeArguments> recipe;
   std::vector<std::string> engines;
-  std::string out;
+  std::string out, plot;
   std::int64_t max_steps = 0;
 };
 
-const std::vector<std::string> kHeaders = {"engine", "train loss", "test loss", "test accuracy",
-                                           "time",   "samples/s",  "memory",    "gradient error"};
+const std::vector<std::string> kHeaders = {"engine",        "train loss", "test loss",
+                                           "test accuracy", "time",       "per step",
+                                           "samples/s",     "memory",     "gradient error"};
 
 // One engine's row, as text and as JSON, and its curves.
 struct Row {
@@ -32,26 +37,32 @@ struct Row {
 };
 
 Row run_engine(const Recipe& recipe, RecipeContext context, const std::string& engine,
-               const CompareArguments& arguments, const Globals& globals) {
+               const CompareArguments& arguments, const Globals& globals, LossCurves& curves) {
   context.settings.set("engine", engine);
   const double error = check_gradients(recipe, context).max_relative_error();
   RecipeRun run(recipe, context);
   fmt::print(globals.output.progress(), "{}\n", engine);
+  curves.start(engine);
   const TrainResult result = [&] {
     ProgressBar bar(globals.output.progress());
-    return run.train({.max_steps = arguments.max_steps,
-                      .progress = [&](const TrainProgress& progress) { bar.update(progress); }});
+    return run.train(
+        {.max_steps = arguments.max_steps, .progress = [&](const TrainProgress& progress) {
+           curves.add(progress.loss);
+           bar.update(progress);
+         }});
   }();
   const RunSummary summary = run.summarize(result);
   Json json = summary_json(run, summary);
+  const double step_seconds = summary.seconds / static_cast<double>(summary.steps);
   json["gradient_error"] = error;
-  return {
-      .cells = {engine, fmt::format("{:.5g}", summary.train_loss),
-                fmt::format("{:.5g}", summary.test_loss), percent(summary.test_accuracy),
-                seconds_text(summary.seconds), fmt::format("{:.0f}", summary.samples_per_second),
-                bytes_text(summary.peak_bytes), fmt::format("{:.1e}", error)},
-      .json = std::move(json),
-      .history = result.history};
+  json["step_seconds"] = step_seconds;
+  return {.cells = {engine, fmt::format("{:.5g}", summary.train_loss),
+                    fmt::format("{:.5g}", summary.test_loss), percent(summary.test_accuracy),
+                    seconds_text(summary.seconds), seconds_text(step_seconds),
+                    fmt::format("{:.0f}", summary.samples_per_second),
+                    bytes_text(summary.peak_bytes), fmt::format("{:.1e}", error)},
+          .json = std::move(json),
+          .history = result.history};
 }
 
 void compare(const CompareArguments& arguments, const Globals& globals) {
@@ -67,26 +78,37 @@ void compare(const CompareArguments& arguments, const Globals& globals) {
   Table table(kHeaders);
   ReportTable report_table{.title = "Engines", .headers = kHeaders};
   NamedHistories histories;
+  LossCurves curves;
   Json rows = Json::array();
   for (const std::string& engine : arguments.engines) {
-    Row row = run_engine(recipe, context, engine, arguments, globals);
+    Row row = run_engine(recipe, context, engine, arguments, globals, curves);
+    const double difference = curves.largest_difference(rows.size());
+    row.json["largest_loss_difference"] =
+        std::isfinite(difference) ? Json(difference) : Json(nullptr);
     table.add(row.cells);
     report_table.rows.push_back(row.cells);
     rows.push_back(row.json);
     histories.emplace_back(engine, std::move(row.history));
   }
+  const Chart losses = curves.chart();
+  if (!arguments.plot.empty()) {
+    write_file(arguments.plot, draw_chart_file(losses));
+  }
+  std::vector<Chart> charts = charts_of(histories);
+  charts.insert(charts.begin(), losses);
   const std::filesystem::path report = folder / "report.html";
   write_report(report, {.title = recipe.name + " by " +
                                  fmt::format("{}", fmt::join(arguments.engines, ", ")),
                         .tables = {report_table},
-                        .charts = charts_of(histories)});
+                        .charts = std::move(charts)});
   globals.output.finish(
-      fmt::format("\n{}\nThe gradient error is the largest of any parameter, relative, against "
+      fmt::format("\n{}\n{}\nThe gradient error is the largest of any parameter, relative, against "
                   "back-propagation in float64.\nReport: {}\n",
-                  table.str(), report.string()),
+                  table.str(), curves.table(), report.string()),
       {{"recipe", recipe.name},
        {"seed", context.seed},
        {"engines", rows},
+       {"losses", curves.json()},
        {"report", report.string()}});
 }
 
@@ -104,6 +126,8 @@ void add_compare_command(CLI::App& app, const Globals& globals) {
       ->type_name("A,B,...");
   command->add_option("--out", arguments->out, "Folder for the report [runs/RECIPE-compare-N]")
       ->type_name("DIR");
+  command->add_option("--plot", arguments->plot, "Write the losses of each step as an SVG image")
+      ->type_name("FILE");
   command->add_option("--max-steps", arguments->max_steps, "End after so many steps; 0: never")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();

@@ -182,6 +182,15 @@ void explain(const ExplainArguments& arguments, const Globals& globals) {
     text += "\n" + choices.table.str();
     json["engine_choices"] = choices.json;
   }
+  if (const std::vector<DeviceChoice> choices = run.device_choices(); !choices.empty()) {
+    Table table({"op", "algorithm"});
+    json["device_choices"] = Json::array();
+    for (const DeviceChoice& choice : choices) {
+      table.add({choice.op, choice.how});
+      json["device_choices"].push_back({{"op", choice.op}, {"how", choice.how}});
+    }
+    text += "\n" + table.str();
+  }
   if (arguments.clusters) {
     text += "\n" + clusters.table.str();
   }

@@ -20,6 +20,7 @@ void add_compare_command(CLI::App& app, const Globals& globals);
 void add_gradcheck_command(CLI::App& app, const Globals& globals);
 void add_bench_command(CLI::App& app, const Globals& globals);
 void add_explain_command(CLI::App& app, const Globals& globals);
+void add_calibrate_command(CLI::App& app, const Globals& globals);
 void add_data_command(CLI::App& app, const Globals& globals);
 void add_recipes_command(CLI::App& app, const Globals& globals);
 void add_passes_command(CLI::App& app, const Globals& globals);

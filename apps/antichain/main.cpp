@@ -31,6 +31,7 @@ void describe_program(CLI::App& app, Globals& globals) {
   add_gradcheck_command(app, globals);
   add_bench_command(app, globals);
   add_explain_command(app, globals);
+  add_calibrate_command(app, globals);
   add_data_command(app, globals);
   add_recipes_command(app, globals);
   add_passes_command(app, globals);

@@ -38,7 +38,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"no_command", "", "no command given; see `antichain --help`"},
         Mistake{"unknown_command", "run",
                 "there is no command 'run'; there are: train, eval, compare, gradcheck, bench, "
-                "explain, data, recipes, passes, engines, ops"},
+                "explain, calibrate, data, recipes, passes, engines, ops"},
         Mistake{"unknown_flag", "--frobnicate",
                 "The following argument was not expected: --frobnicate; see `antichain --help`"},
         Mistake{"too_many", "train spirals circles",

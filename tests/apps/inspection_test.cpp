@@ -1,6 +1,10 @@
 // `antichain compare`, `gradcheck`, `bench`, `explain`.
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+
 #include "tests/apps/run_program.h"
 #include "tests/base/temporary_folder.h"
 
@@ -31,6 +35,30 @@ TEST(Compare, GivesARowPerEngineAndAReport) {
     EXPECT_GT(engine.at("seconds"), 0);
   }
   EXPECT_THAT(read_text(folder / "c/report.html"), HasSubstr("forward train"));
+}
+
+TEST(Compare, ShowsTheLossesOfEachStep) {
+  const TemporaryFolder folder;
+  const std::string arguments =
+      "bitstream-rnn --engines backprop,scan --set T=40 --set samples=100 "
+      "--set hidden=4 --max-steps 3 --plot " +
+      (folder / "losses.svg").string() + " --out ";
+  const ProgramRun run = run_program("compare " + arguments + (folder / "a").string());
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("loss of step        backprop"));
+  EXPECT_THAT(run.out, ContainsRegex("largest difference  –  +[0-9.]+e[-+]0"));
+  EXPECT_THAT(read_text(folder / "losses.svg"),
+              testing::AllOf(testing::StartsWith("<svg xmlns="), HasSubstr(">scan</text>"),
+                             testing::EndsWith("</svg>\n")));
+  const nlohmann::json json =
+      run_program("--json compare " + arguments + (folder / "b").string()).last_line();
+  ASSERT_EQ(json.at("losses").size(), 3U);
+  EXPECT_EQ(json["losses"][2].at("step"), 3);
+  EXPECT_NEAR(json["losses"][2].at("backprop").get<double>(),
+              json["losses"][2].at("scan").get<double>(), 1e-5);
+  EXPECT_EQ(json["engines"][0].at("largest_loss_difference"), 0);
+  EXPECT_LT(json["engines"][1].at("largest_loss_difference"), 1e-5);
+  EXPECT_GT(json["engines"][1].at("step_seconds"), 0);
 }
 
 TEST(Compare, ChecksEveryEngineFirst) {
@@ -146,6 +174,77 @@ TEST(Explain, SaysHowAnEngineGoesAboutAChain) {
   EXPECT_THAT(how("90"), HasSubstr("step by step: a step takes about"));
   const ProgramRun plain = run_program("--json " + recipe);
   EXPECT_FALSE(plain.last_line().contains("engine_choices"));
+}
+
+TEST(Explain, SaysWhichAlgorithmAScanTakes) {
+  const std::string recipe =
+      "--json explain bitstream-rnn --batch 4 --set samples=100 --set T=10 --set hidden=3";
+  const auto choices = [&](const std::string& settings) {
+    const ProgramRun run = run_program(recipe + settings);
+    EXPECT_EQ(run.code, 0) << run.err;
+    const nlohmann::json facts = run.last_line();
+    return facts.contains("device_choices") ? facts.at("device_choices") : nlohmann::json::array();
+  };
+  const nlohmann::json chosen = choices(" --set engine=scan");
+  ASSERT_EQ(chosen.size(), 1U);
+  EXPECT_THAT(chosen[0].at("how").get<std::string>(),
+              ContainsRegex("^(serial|chunked).*, for 10 steps of 4 matrices of 3 x 3 on [0-9]+ "
+                            "cores: step by step about .* ms, in chunks .* ms$"));
+  const nlohmann::json asked =
+      choices(" --set engine=scan --set scan_algorithm=chunked --set scan_chunk=4");
+  ASSERT_EQ(asked.size(), 1U);
+  EXPECT_THAT(asked[0].at("how").get<std::string>(),
+              ContainsRegex("^chunked with chunks of 4 steps, .*: asked for$"));
+  EXPECT_EQ(choices("").size(), 0U);
+}
+
+// Sets the cache folder of programs that are run while it lives.
+class CacheFolder {
+ public:
+  explicit CacheFolder(const std::string& folder) {
+    if (const char* before = std::getenv(kName)) {
+      before_ = before;
+    }
+    ::setenv(kName, folder.c_str(), 1);
+  }
+  ~CacheFolder() {
+    if (before_) {
+      ::setenv(kName, before_->c_str(), 1);
+    } else {
+      ::unsetenv(kName);
+    }
+  }
+  CacheFolder(const CacheFolder&) = delete;
+  CacheFolder& operator=(const CacheFolder&) = delete;
+
+ private:
+  static constexpr const char* kName = "ANTICHAIN_CACHE";
+  std::optional<std::string> before_;
+};
+
+TEST(Calibrate, MeasuresOnce) {
+  const TemporaryFolder folder;
+  const CacheFolder cache((folder / "cache").string());
+  const nlohmann::json first = run_program("--json calibrate").last_line(),
+                       second = run_program("--json calibrate").last_line();
+  EXPECT_EQ(first.at("measured"), true);
+  EXPECT_EQ(second.at("measured"), false);
+  EXPECT_EQ(first.at("scan_costs"), second.at("scan_costs"));
+  EXPECT_EQ(first.at("scan_costs").size(), 5U);
+  EXPECT_EQ(run_program("--json calibrate --again").last_line().at("measured"), true);
+  EXPECT_THAT(run_program("calibrate").out, HasSubstr("Measured before"));
+  // A machine on which giving work to threads takes a second chooses no chunks.
+  const std::string file = first.at("file");
+  std::ofstream(file) << "step 1e-9\ncolumn 1e-9\nentry 1e-9\nterm 1e-12\nfork 1\n";
+  const ProgramRun run = run_program(
+      "--json explain bitstream-rnn --batch 1 --set samples=100 --set T=200 --set hidden=3 "
+      "--set engine=scan");
+  ASSERT_EQ(run.code, 0) << run.err;
+  const std::string how = run.last_line().at("device_choices").at(0).at("how");
+  EXPECT_THAT(how, testing::StartsWith("serial, "));
+  EXPECT_THAT(how, HasSubstr("step by step about 1e+03 ms, in chunks 3e+03 ms"));
+  const CacheFolder none("");
+  EXPECT_THAT(run_program("calibrate").err, HasSubstr("there is no folder to keep the results in"));
 }
 
 TEST(Explain, CountsWhatHasItsChannelsLast) {

@@ -11,8 +11,8 @@ using testing::HasSubstr;
 
 TEST(Help, IsThereForEveryCommand) {
   for (const char* command :
-       {"", "train ", "eval ", "compare ", "gradcheck ", "bench ", "explain ", "data ",
-        "data list ", "data fetch ", "recipes ", "passes ", "engines ", "ops "}) {
+       {"", "train ", "eval ", "compare ", "gradcheck ", "bench ", "explain ", "calibrate ",
+        "data ", "data list ", "data fetch ", "recipes ", "passes ", "engines ", "ops "}) {
     for (const char* flag : {"--help", "-h"}) {
       SCOPED_TRACE(std::string(command) + flag);
       const ProgramRun run = run_program(std::string(command) + flag);

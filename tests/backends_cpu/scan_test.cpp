@@ -6,9 +6,11 @@
 #include <cmath>
 
 #include "antichain/backends/cpu/scan_choice.h"
+#include "antichain/backends/cpu/scan_costs.h"
 #include "antichain/ops/affine_scan.h"
 #include "tests/backends_cpu/draw.h"
 #include "tests/backends_cpu/kernel_trial.h"
+#include "tests/base/temporary_folder.h"
 
 namespace antichain::cpu {
 namespace {
@@ -229,6 +231,42 @@ TEST(Scan, ChoiceDependsOnSizesAndCores) {
   // What the op asks for is done.
   EXPECT_EQ(choose_scan(shape(100, 1, 20), {kScanChunked, 7}, 2).chunk, 7);
   EXPECT_EQ(choose_scan(shape(100, 1, 20), {kScanHybrid, 0}, 2).chunk, 32);
+}
+
+TEST(Scan, ChoiceDependsOnCosts) {
+  const ScanShape shape{.steps = 10'000, .places = 1, .size = 4, .matrices = true};
+  const ScanCosts cheap_products{.step = 1e-7, .entry = 1e-8, .term = 1e-12, .fork = 1e-9},
+      costly_forks{.step = 1e-7, .entry = 1e-8, .term = 1e-12, .fork = 1};
+  EXPECT_EQ(choose_scan(shape, {}, 8, cheap_products).algorithm, kScanChunked);
+  EXPECT_EQ(choose_scan(shape, {}, 8, costly_forks).algorithm, kScanSerial);
+}
+
+TEST(Scan, CostsAreKeptInAFile) {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = scan_costs_file(folder.path());
+  EXPECT_EQ(load_scan_costs(file).step, ScanCosts().step);  // there is none
+  const ScanCosts measured = measure_scan_costs();
+  for (const NamedScanCost& named : kScanCosts) {
+    EXPECT_GT(measured.*named.cost, 0) << named.name;
+    EXPECT_LT(measured.*named.cost, 1) << named.name;
+  }
+  save_scan_costs(file, measured);
+  for (const NamedScanCost& named : kScanCosts) {
+    EXPECT_NEAR(load_scan_costs(file).*named.cost, measured.*named.cost,
+                1e-3 * measured.*named.cost);
+  }
+  for (const char* damaged : {"", "step 1e-9\n", "step -1\ncolumn 1\nentry 1\nterm 1\nfork 1\n",
+                              "fork 1\nstep 1\ncolumn 1\nentry 1\nterm 1\n"}) {
+    std::ofstream(file) << damaged;
+    EXPECT_EQ(load_scan_costs(file).step, ScanCosts().step) << damaged;
+  }
+}
+
+TEST(Scan, LanesAreAsWideAsCoresAllow) {
+  EXPECT_EQ(columns_per_lane(10, 2), 64);
+  EXPECT_EQ(columns_per_lane(1000, 2), 256);
+  EXPECT_EQ(columns_per_lane(1000, 64), 64);
+  EXPECT_EQ(columns_per_lane(1'000'000, 2), columns_per_lane(2'000'000, 2));
 }
 
 }  // namespace

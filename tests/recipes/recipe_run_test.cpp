@@ -231,6 +231,48 @@ TEST(GradientCheck, OfAChainByAScan) {
   EXPECT_LT(check_gradients(recipe, context).max_relative_error(), 1e-5);
 }
 
+RunSummary run_chain(const Settings& settings) {
+  const Recipe& recipe = find_recipe("bitstream-rnn");
+  RecipeContext context = recipe.context();
+  for (const auto& [name, value] : Settings{
+           {"hidden", "3"}, {"samples", "100"}, {"T", "30"}, {"epochs", "1"}, {"lr", "0.01"}}) {
+    context.settings.set(name, value);
+  }
+  for (const auto& [name, value] : settings) {
+    context.settings.set(name, value);
+  }
+  RecipeRun run(recipe, context);
+  return run.summarize(run.train({}));
+}
+
+TEST(RecipeRun, AChainByNewtonAndByEveryScan) {
+  const double usual = run_chain({}).train_loss;
+  EXPECT_EQ(usual, run_chain({{"length", "30"}}).train_loss);
+  const double newton = run_chain({{"forward", "newton"}}).train_loss;
+  EXPECT_NEAR(newton, usual, 1e-4);
+  EXPECT_NE(run_chain({{"forward", "newton"}, {"tolerance", "0.5"}}).train_loss, newton);
+  for (const char* algorithm : {"serial", "blelloch", "hybrid", "chunked"}) {
+    EXPECT_NEAR(run_chain({{"engine", "scan"}, {"scan_algorithm", algorithm}}).train_loss, usual,
+                1e-5);
+  }
+  EXPECT_NEAR(run_chain({{"engine", "scan"}, {"scan_algorithm", "chunked"}, {"scan_chunk", "7"}})
+                  .train_loss,
+              usual, 1e-5);
+  expect_error<InvalidArgument>(
+      "scan_chunk is for scan_algorithm=hybrid and scan_algorithm=chunked", [] {
+        run_chain({{"scan_chunk", "7"}});
+      });
+}
+
+TEST(GradientCheck, OfAChainByNewton) {
+  const Recipe& recipe = find_recipe("bitstream-rnn");
+  RecipeContext context = recipe.context();
+  for (const auto& [name, value] : Settings{{"forward", "newton"}, {"samples", "100"}}) {
+    context.settings.set(name, value);
+  }
+  EXPECT_LT(check_gradients(recipe, context).max_relative_error(), 1e-4);
+}
+
 TEST(GradientCheck, SeesLowPrecision) {
   const GradientCheck check =
       check_gradients(find_recipe("spirals"), context_with({{"precision", "bf16"}}));

@@ -10,7 +10,13 @@ namespace {
 
 RecipeSettings sample() {
   return {"toy",
-          {{"count", OptionKind::integer, "3", "how many", 1, 10},
+          {{.name = "count",
+            .kind = OptionKind::integer,
+            .fallback = "3",
+            .doc = "how many",
+            .min = 1,
+            .max = 10,
+            .also = "N"},
            {"rate", OptionKind::number, "0.5", "how fast", 0, 1},
            {"free", OptionKind::number, "1", "without an upper end", 0},
            {"engine", OptionKind::text, "backprop", "by whom"},
@@ -38,6 +44,14 @@ TEST(Settings, TakeValues) {
   EXPECT_EQ(settings.integer("count"), 10);
   EXPECT_EQ(settings.number("rate"), 1e-3);
   EXPECT_EQ(settings.text("engine"), "forward");
+}
+
+TEST(Settings, AnOptionMayHaveTwoNames) {
+  RecipeSettings settings = sample();
+  settings.set("N", "5");
+  EXPECT_EQ(settings.integer("count"), 5);
+  settings.set("count", "6");
+  EXPECT_EQ(settings.integer("N"), 6);
 }
 
 TEST(Settings, LateFallbacksYieldToTheUser) {

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "antichain/backends/cpu/scan_costs.h"
 #include "antichain/backends/cpu/scan_lanes.h"
 
 namespace antichain::cpu {
@@ -21,7 +22,8 @@ struct ScanChoice {
 
 /// Chooses by estimates for a machine with so many cores. It does not depend on how many threads
 /// are used just now: results have the same bits on any number.
-ScanChoice choose_scan(const ScanShape& shape, const ScanRequest& request, int cores);
+ScanChoice choose_scan(const ScanShape& shape, const ScanRequest& request, int cores,
+                       const ScanCosts& costs = {});
 
 /// Returns how many cores this machine has.
 int cores_of_machine();

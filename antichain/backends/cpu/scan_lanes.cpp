@@ -9,18 +9,25 @@ namespace antichain::cpu {
 
 namespace {
 
-// So many that a step reads whole cache lines, and so few that there are many lanes.
-constexpr std::int64_t kColumnsPerLane = 64;
+// Whole cache lines, and no more than a state in double that stays in the L1 cache with what a step
+// reads.
+constexpr std::int64_t kFewestColumns = 64, kMostColumns = 2048;
+constexpr std::int64_t kLanesPerCore = 2;
 
 }  // namespace
 
-std::int64_t ScanShape::lanes() const {
-  return matrices ? places : (places + kColumnsPerLane - 1) / kColumnsPerLane;
+std::int64_t columns_per_lane(std::int64_t places, int cores) {
+  const std::int64_t lanes = kLanesPerCore * cores;
+  const std::int64_t even = (places + lanes - 1) / lanes;
+  const std::int64_t whole = (even + kFewestColumns - 1) / kFewestColumns * kFewestColumns;
+  return std::clamp(whole, kFewestColumns, kMostColumns);
 }
 
-std::int64_t ScanShape::lane_width() const {
-  return matrices ? size : std::min(places, kColumnsPerLane);
+std::int64_t ScanShape::lanes() const {
+  return matrices ? places : (places + columns - 1) / columns;
 }
+
+std::int64_t ScanShape::lane_width() const { return matrices ? size : std::min(places, columns); }
 
 ScanLanes::ScanLanes(const ScanShape& shape, const ScanLoops& loops, const void* a, const void* b,
                      const void* initial, void* before, void* last)
@@ -34,7 +41,7 @@ ScanLanes::ScanLanes(const ScanShape& shape, const ScanLoops& loops, const void*
 
 std::int64_t ScanLanes::width(std::int64_t lane) const {
   return shape_.matrices ? shape_.size
-                         : std::min(kColumnsPerLane, shape_.places - lane * kColumnsPerLane);
+                         : std::min(shape_.columns, shape_.places - lane * shape_.columns);
 }
 
 // Where the numbers of a lane start among those of all steps.

@@ -17,11 +17,17 @@ struct ScanShape {
   std::int64_t size = 1;    // of a vector; 1 for diagonals
   bool matrices = false, transposed = false, reverse = false;
   DType dtype = DType::f32;
+  std::int64_t columns = 64;  // of a lane, of diagonals; no result depends on it
 
   std::int64_t lanes() const;
   /// Returns how many numbers a state has in the widest lane.
   std::int64_t lane_width() const;
 };
+
+/// Returns how many columns of a scan of diagonals make a lane on a machine with so many cores: few
+/// enough that every core has some lanes, and as many as that allows, since what a step reads
+/// should lie together.
+std::int64_t columns_per_lane(std::int64_t places, int cores);
 
 /// One run of a scan: where its values lie, and how its lanes are walked.
 class ScanLanes {

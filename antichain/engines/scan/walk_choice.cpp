@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "antichain/engines/scan/stacked_steps.h"
+#include "antichain/engines/scan/stacked_body.h"
 #include "antichain/graph/traversal.h"
 #include "antichain/ops/op_cost.h"
 

@@ -1,0 +1,48 @@
+// The body of a chain for all of its steps at once: what a step does to the states, and how they
+// move with the states before it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "antichain/engines/scan/joint_state.h"
+#include "antichain/passes/stacked_ops.h"
+
+namespace antichain::scan {
+
+/// Says why the steps of a chain cannot be computed side by side, or their Jacobians not be written
+/// down; empty if they can.
+std::string why_not_stacked(Op chain);
+
+/// Builds the body of a chain for all steps at once, in the current region.
+class StackedBody {
+ public:
+  /// `before` are the states before each step, stacked, one per state of the chain.
+  StackedBody(Op chain, const Vars& before);
+
+  const JointState& joint() const { return joint_; }
+  /// Returns the states before each step, one per part.
+  const Vars& before() const { return before_; }
+  /// Returns the states after each step, one per part.
+  Vars after() const { return values_after(results_); }
+  /// Returns an output of all steps that is no state.
+  Var y(int number) const;
+  /// Returns the value that stands for an input of the chain; of a state those before each step.
+  Var argument(int input) const { return arguments_[static_cast<std::size_t>(1 + input)].value; }
+  /// Returns the transposed Jacobians of the steps, [time, places..., size, size], or their
+  /// diagonals, [time, places..., 1].
+  Var transposed_jacobians() const;
+
+ private:
+  Vars values_after(const std::vector<Stacked>& results) const;
+  Var unit_vectors(std::size_t part) const;
+
+  Op chain_;
+  ChainLayout layout_;
+  JointState joint_;
+  Dim length_;
+  std::vector<Stacked> arguments_, results_;
+  Vars before_;
+};
+
+}  // namespace antichain::scan
