@@ -69,6 +69,9 @@ CsrPattern product_pattern(const CsrPattern& a, const CsrPattern& b) {
   for (std::int64_t row = 0; row < a.rows(); ++row) {
     found.clear();
     for (const std::int32_t inner : a.row(row)) {
+      if (static_cast<std::int64_t>(found.size()) == b.num_columns) {
+        break;  // a full row gets no fuller
+      }
       for (const std::int32_t column : b.row(inner)) {
         if (seen_in[at(column)] != row) {
           seen_in[at(column)] = row;

@@ -10,6 +10,12 @@
 //   3. one op, affine_scan, finds all G;
 //   4. the gradients of sequences and captured values follow from G for all steps at once: those of
 //      weights are one product.
+// A `call`, which is also what `grad` makes of everything that an engine is named for, has no steps
+// but stages: the values that all paths go through cut it (stage_cuts.h). Transposed Jacobians of
+// stages are sparse matrices whose patterns are known when the graph is built (jacobian_rules.h);
+// gradients between stages come by products of them in the order of a scan (stack_walk.h), and
+// those of weights from each stage by itself.
+//
 // Everything is ordinary ops of the graph, so it can be differentiated again.
 // docs/design/scan.md says more.
 #pragma once

@@ -163,7 +163,7 @@ SweepCost count_operations(const Sweep& sweep, const std::vector<CsrPattern>& ja
                                    : products[static_cast<std::size_t>(operand - sweep.stages) - 1];
   };
   SweepCost cost;
-  std::vector<std::int64_t> largest(static_cast<std::size_t>(sweep.depth()) + 1);
+  std::vector<std::int64_t> done(static_cast<std::size_t>(sweep.stages) + 1);  // by operand
   for (std::size_t k = 0; k < sweep.steps.size(); ++k) {
     const SweepStep& step = sweep.steps[k];
     std::int64_t operations = 0;
@@ -177,11 +177,9 @@ SweepCost count_operations(const Sweep& sweep, const std::vector<CsrPattern>& ja
     cost.steps.push_back(operations);
     cost.total += operations;
     cost.largest = std::max(cost.largest, operations);
-    std::int64_t& depth = largest[static_cast<std::size_t>(step.depth)];
-    depth = std::max(depth, operations);
-  }
-  for (const std::int64_t operations : largest) {
-    cost.critical += operations;
+    done.push_back(operations + std::max(done[static_cast<std::size_t>(step.left)],
+                                         done[static_cast<std::size_t>(step.right)]));
+    cost.critical = std::max(cost.critical, done.back());
   }
   return cost;
 }

@@ -36,7 +36,7 @@ Sweep plan_sweep(int stages, const std::string& algorithm, std::int64_t chunk = 
 struct SweepCost {
   std::vector<std::int64_t> steps;  // one by one
   std::int64_t total = 0;
-  std::int64_t critical = 0;  // with all steps of a depth at once: the sum of the largest of each
+  std::int64_t critical = 0;  // of the steps that have to wait for each other
   std::int64_t largest = 0;   // of a step
   std::int64_t stored = 0;    // most elements of a product
 };
