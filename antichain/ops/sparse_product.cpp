@@ -135,8 +135,9 @@ struct SampleMatrix {
 };
 
 std::vector<Sample> csr_product_samples() {
-  const auto sample = [](std::string label, SampleMatrix a, SampleMatrix b, SampleMatrix pattern,
-                         CsrProductOptions options = {}, DType index = DType::i64) -> Sample {
+  const auto sample = [](std::string label, const SampleMatrix& a, const SampleMatrix& b,
+                         const SampleMatrix& pattern, CsrProductOptions options = {},
+                         DType index = DType::i64) -> Sample {
     const auto fixed = [index](const Ints& values) -> SampleInput {
       return {
           .shape = {static_cast<std::int64_t>(values.size())}, .dtype = index, .values = values};
