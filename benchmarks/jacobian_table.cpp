@@ -81,19 +81,45 @@ void measure(const FirstOp& op) {
 }
 
 // From the last op to the second: nobody asks for the gradient of the image.
-void count(const char* algorithm, std::int64_t chunk) {
+std::vector<scan::CsrPattern> pruned_network() {
   std::vector<scan::CsrPattern> jacobians;
   std::vector<StagePattern> stages = vgg11_patterns(kKept);
   for (std::size_t i = stages.size(); i-- > 1;) {
     jacobians.push_back(std::move(stages[i].pattern));
   }
+  return jacobians;
+}
+
+// The numeric part for one example, with values that are fed.
+double seconds_of(const scan::Sweep& plan, const std::vector<scan::CsrPattern>& patterns) {
+  Session session;
+  Graph graph = session.graph();
+  std::vector<scan::SparseJacobian> jacobians;
+  Feeds feeds{{"gradient", Tensor::full(f32, {1, patterns[0].num_columns}, 1)}};
+  for (std::size_t i = 0; i < patterns.size(); ++i) {
+    const std::string name = "values" + std::to_string(i);
+    const std::int64_t stored = patterns[i].stored();
+    jacobians.push_back(scan::make_jacobian(patterns[i], graph.input(name, f32, {1, stored})));
+    feeds[name] = Tensor::full(f32, {1, stored}, 0.1);
+  }
+  const Var gradient = graph.input("gradient", f32, {1, patterns[0].num_columns});
+  const Executable run = session.compile(scan::swept(plan, std::move(jacobians), gradient));
+  return fastest_seconds([&] { run(feeds); });
+}
+
+void count(const char* algorithm, std::int64_t chunk) {
+  constexpr std::int64_t kMeasured = 1'000'000'000;  // operations: more would take a while
+  const std::vector<scan::CsrPattern> jacobians = pruned_network();
   const scan::Sweep sweep = scan::plan_sweep(static_cast<int>(jacobians.size()), algorithm, chunk);
   const scan::SweepCost cost = scan::count_operations(sweep, jacobians);
+  const std::string seconds =
+      cost.total < kMeasured ? fmt::format("{:.6g}", seconds_of(sweep, jacobians)) : "null";
   fmt::print(
       "{{\"table\": \"operations\", \"algorithm\": \"{}\", \"chunk\": {}, \"stages\": {}, "
-      "\"depth\": {}, \"largest\": {}, \"critical\": {}, \"total\": {}, \"stored\": {}}}\n",
+      "\"depth\": {}, \"largest\": {}, \"critical\": {}, \"total\": {}, \"stored\": {}, "
+      "\"seconds\": {}}}\n",
       algorithm, chunk, jacobians.size(), sweep.depth(), cost.largest, cost.critical, cost.total,
-      cost.stored);
+      cost.stored, seconds);
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ std::vector<std::int32_t> rows_of_elements(const CsrPattern& pattern) {
 // Row by row (Gustavson, 1978): a row of the product has the columns of those rows of b that the
 // row of a names. Where these are many of all columns, looking at each of them is faster than
 // sorting.
-CsrPattern product_pattern(const CsrPattern& a, const CsrPattern& b) {
+CsrPattern product_pattern(const CsrPattern& a, const CsrPattern& b, std::int64_t most) {
   ensure(a.num_columns == b.rows(), "a product of sparse matrices with {} columns and {} rows",
          a.num_columns, b.rows());
   constexpr std::int64_t kSortedShare = 16;  // of the columns, below which sorting is faster
@@ -89,6 +89,11 @@ CsrPattern product_pattern(const CsrPattern& a, const CsrPattern& b) {
         }
       }
     }
+    require<NotSupported>(product.stored() <= most,
+                          "engine 'scan': a product of two sparse Jacobians has more than {} "
+                          "elements per example, which is too many; ask for a smaller chunk of "
+                          "algorithm hybrid, or for serial",
+                          most);
     product.end_row();
   }
   return product;

@@ -35,8 +35,10 @@ CsrPattern full_pattern(std::int64_t rows, std::int64_t columns);
 /// Returns the row of every stored element.
 std::vector<std::int32_t> rows_of_elements(const CsrPattern& pattern);
 
-/// Returns where a · b has elements: the symbolic part of the product.
-CsrPattern product_pattern(const CsrPattern& a, const CsrPattern& b);
+/// Returns where a · b has elements: the symbolic part of the product. Throws NotSupported when
+/// they are more than `most`.
+CsrPattern product_pattern(const CsrPattern& a, const CsrPattern& b,
+                           std::int64_t most = std::int64_t{1} << 31);
 /// Returns how many multiplications a · b takes; each is followed by an addition.
 std::int64_t count_multiplications(const CsrPattern& a, const CsrPattern& b);
 

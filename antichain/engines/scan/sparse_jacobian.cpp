@@ -52,13 +52,8 @@ SparseJacobian composed(const SparseJacobian& first, const SparseJacobian& then)
                         "multiplications per example, which is too many; ask for a smaller chunk "
                         "of algorithm hybrid, or for serial",
                         multiplications);
-  SparseJacobian product =
-      make_jacobian(product_pattern(*first.pattern, *then.pattern), first.matrix.values);
-  require<NotSupported>(product.pattern->stored() <= kMostStored,
-                        "engine 'scan': a product of two sparse Jacobians has {} elements per "
-                        "example, which is too many; ask for a smaller chunk of algorithm hybrid, "
-                        "or for serial",
-                        product.pattern->stored());
+  SparseJacobian product = make_jacobian(
+      product_pattern(*first.pattern, *then.pattern, kMostStored), first.matrix.values);
   product.matrix.values = csr_product(first.matrix, then.matrix, product.matrix);
   return product;
 }
@@ -85,6 +80,28 @@ Var applied(const SparseJacobian& jacobian, Var gradient) {
   };
   return csr_product(jacobian.matrix, vectors(gradient, jacobian.pattern->num_columns),
                      vectors({}, jacobian.pattern->rows()));
+}
+
+std::vector<Var> swept(const Sweep& plan, std::vector<SparseJacobian> jacobians, Var gradient) {
+  ensure(static_cast<int>(jacobians.size()) == plan.stages, "a sweep over {} stages, but {}",
+         plan.stages, jacobians.size());
+  // Operands are counted from the gradient; each is a vector or a matrix.
+  std::vector<SparseJacobian>& matrices = jacobians;
+  matrices.insert(matrices.begin(), SparseJacobian());
+  std::vector<Var> vectors(matrices.size());
+  vectors[0] = gradient;
+  for (const SweepStep& step : plan.steps) {
+    const auto left = static_cast<std::size_t>(step.left),
+               right = static_cast<std::size_t>(step.right);
+    vectors.push_back(step.to_vector ? applied(matrices[left], vectors[right]) : Var());
+    matrices.push_back(step.to_vector ? SparseJacobian()
+                                      : composed(matrices[left], matrices[right]));
+  }
+  std::vector<Var> gradients;
+  for (const int found : plan.gradients) {
+    gradients.push_back(vectors[static_cast<std::size_t>(found)]);
+  }
+  return gradients;
 }
 
 }  // namespace antichain::scan

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "antichain/engines/scan/csr_pattern.h"
+#include "antichain/engines/scan/sweep.h"
 #include "antichain/ops/sparse.h"
 
 namespace antichain::scan {
@@ -29,6 +30,10 @@ SparseJacobian added(const SparseJacobian& a, const SparseJacobian& b);
 /// Multiplies with the gradients of the output, [examples, columns]: those of the input,
 /// [examples, rows].
 Var applied(const SparseJacobian& jacobian, Var gradient);
+
+/// Multiplies by a plan: given the Jacobians from the last stage to the first and the gradient at
+/// the end, [examples, numbers], returns the gradients behind each stage, in that order.
+std::vector<Var> swept(const Sweep& plan, std::vector<SparseJacobian> jacobians, Var gradient);
 
 /// Returns numbers as a constant of the graph.
 Var constant_indices(Graph& graph, const std::vector<std::int32_t>& indices);

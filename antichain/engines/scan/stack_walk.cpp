@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "antichain/autodiff/walk.h"
+#include "antichain/base/error.h"
 #include "antichain/engines/scan/jacobian_use.h"
 #include "antichain/engines/scan/stage_cuts.h"
 #include "antichain/engines/scan/sweep.h"
@@ -126,26 +127,18 @@ void StackWalk::sweep(std::size_t first, std::size_t last, const std::string& al
     }
     behind.push_back(matrices.size());
   }
+  Vars vectors = {flat_examples(gradients[last + 1])};
   const Sweep plan = plan_sweep(static_cast<int>(matrices.size()), algorithm, chunk);
-  Vars vectors(1 + matrices.size() + plan.steps.size());
-  vectors[0] = flat_examples(gradients[last + 1]);
-  matrices.insert(matrices.begin(), SparseJacobian());  // operands are counted from the gradient
-  for (const SweepStep& step : plan.steps) {
-    const auto left = static_cast<std::size_t>(step.left),
-               right = static_cast<std::size_t>(step.right);
-    vectors[matrices.size()] = step.to_vector ? applied(matrices[left], vectors[right]) : Var();
-    matrices.push_back(step.to_vector ? SparseJacobian()
-                                      : composed(matrices[left], matrices[right]));
-  }
+  const Vars found = swept(plan, std::move(matrices), vectors[0]);
+  vectors.insert(vectors.end(), found.begin(), found.end());
   for (std::size_t i = 0; i < behind.size(); ++i) {
-    const std::size_t found =
-        behind[i] == 0 ? 0 : static_cast<std::size_t>(plan.gradients[behind[i] - 1]);
-    gradients[last - i] = reshape(vectors[found], cuts_[last - i].shape());
+    gradients[last - i] = reshape(vectors[behind[i]], cuts_[last - i].shape());
   }
 }
 
 Vars StackWalk::gradients(Var end_gradient, const std::string& algorithm,
                           std::int64_t chunk) const {
+  ensure(!cuts_.empty(), "there is no way from the starts to the end");
   Vars between(cuts_.size()), found(starts_.size());
   between.back() = end_gradient;
   for (std::size_t n = cuts_.size(); n-- > 0 && between[n].valid();) {

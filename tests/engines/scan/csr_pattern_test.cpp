@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <random>
 
+#include "antichain/base/error.h"
+
 namespace antichain::scan {
 namespace {
 
@@ -93,6 +95,11 @@ TEST(CsrPattern, SumsSayWhereElementsComeFrom) {
   };
   expect_source(a, sum.of_a);
   expect_source(b, sum.of_b);
+}
+
+TEST(CsrPattern, ProductsHaveALimit) {
+  EXPECT_EQ(product_pattern(full_pattern(3, 2), full_pattern(2, 4), 12).stored(), 12);
+  EXPECT_THROW(product_pattern(full_pattern(3, 2), full_pattern(2, 4), 11), NotSupported);
 }
 
 TEST(CsrPattern, EmptyAndSmall) {

@@ -18,6 +18,7 @@
 #include "antichain/ops/reduce.h"
 #include "antichain/ops/shape_ops.h"
 #include "antichain/ops/sparse.h"
+#include "antichain/session/eager.h"
 #include "antichain/session/session.h"
 #include "tests/conformance/compare.h"
 
@@ -170,6 +171,28 @@ TEST(StackWalk, AllAlgorithms) {
 TEST(StackWalk, SecondDerivatives) {
   for (const Model& model : {conv_net(), shared_net()}) {
     expect_exact(model, {.engine = "scan", .second = true}, 1e-10);
+  }
+}
+
+TEST(StackWalk, InEagerMode) {
+  const Model model = conv_net();
+  const auto computed = [&](const std::string& engine) {
+    Session session({.always_scan = true});
+    Eager eager(session);
+    const Var x = eager(random_values({kExamples, 2, 6, 5}, 0));
+    Vars weights;
+    for (std::size_t i = 0; i < model.weights.size(); ++i) {
+      weights.push_back(eager(random_values(model.weights[i], i + 1)));
+    }
+    std::vector<Tensor> found;
+    for (Var g : grad(model.loss(x, weights), weights, {.engine = engine})) {
+      found.push_back(g.value().clone());
+    }
+    return found;
+  };
+  const std::vector<Tensor> got = computed("scan"), want = computed("");
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    conformance::expect_close(got[i], want[i], 1e-12, "gradient " + std::to_string(i));
   }
 }
 
