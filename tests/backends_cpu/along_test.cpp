@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 
 #include "antichain/ops/catalogue.h"
 #include "antichain/ops/reduce.h"
@@ -115,7 +116,7 @@ TEST(Sparse, ProductsOfTwoRandomPatterns) {
   for (int round = 0; round < kRounds; ++round) {
     const std::int64_t rows = draw.between(0, 200), inner = draw.between(1, 150),
                        columns = draw.between(1, 300);
-    const bool turned_a = draw.between(0, 1) == 1, turned_b = draw.between(0, 1) == 1;
+    const bool turned_a = draw.coin(), turned_b = draw.coin();
     const std::int64_t columns_a = turned_a ? rows : inner, columns_b = turned_b ? inner : columns;
     if (columns_a == 0) {
       continue;
@@ -126,7 +127,7 @@ TEST(Sparse, ProductsOfTwoRandomPatterns) {
                        result = draw_pattern(draw, rows, columns);
     const std::int64_t count = draw.between(1, 4);
     const auto values = [&](const DrawnPattern& pattern) {
-      return draw.values(dtype, {draw.between(0, 1) == 0 ? 1 : count, pattern.columns.numel()});
+      return draw.values(dtype, {draw.coin() ? 1 : count, pattern.columns.numel()});
     };
     checked += check("csr_product",
                      {values(a), a.columns.cast(index), a.row_starts.cast(index), values(b),
@@ -139,6 +140,30 @@ TEST(Sparse, ProductsOfTwoRandomPatterns) {
                      });
   }
   EXPECT_GE(checked, kRounds * 3 / 4);
+}
+
+TEST(Sparse, ProductsWithVectors) {
+  Draw draw(45);
+  for (int round = 0; round < kRounds; ++round) {
+    const std::int64_t rows = draw.between(0, 500), inner = draw.between(1, 150);
+    const DType dtype = draw.one_of({f32, f64, bf16, f16});
+    const DrawnPattern a = draw_pattern(draw, rows, inner);
+    const auto vector = [](std::int64_t size) -> DrawnPattern {
+      std::vector<std::int64_t> starts(static_cast<std::size_t>(size) + 1);
+      std::iota(starts.begin(), starts.end(), 0);
+      return {Tensor::zeros(i64, {size}), Tensor::of<std::int64_t>({size + 1}, starts)};
+    };
+    const DrawnPattern b = vector(inner), result = vector(rows);
+    const std::int64_t count = draw.between(1, 4);
+    check("csr_product",
+          {draw.values(dtype, {draw.coin() ? 1 : count, a.columns.numel()}), a.columns,
+           a.row_starts, draw.values(dtype, {count, inner}), b.columns, b.row_starts,
+           result.columns, result.row_starts},
+          0, [=](auto in) {
+            return csr_product({in[0], in[1], in[2], inner}, {in[3], in[4], in[5], 1},
+                               {{}, in[6], in[7], 0});
+          });
+  }
 }
 
 }  // namespace

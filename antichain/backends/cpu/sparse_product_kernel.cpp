@@ -93,6 +93,33 @@ void multiply_rows(const T* a, const Rows<Index>& rows_a, const T* b, const Rows
   }
 }
 
+// Says whether every row has one element, in the only column.
+template <class Index>
+bool is_vector(const Rows<Index>& matrix, std::int64_t rows) {
+  if (matrix.places != nullptr || matrix.starts[rows] != rows) {
+    return false;
+  }
+  for (std::int64_t row = 0; row < rows; ++row) {
+    if (matrix.starts[row] != row) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// A vector for b and for the result: the same sums, without looking rows of one element up.
+template <class T, class Index>
+void multiply_by_vector(const T* a, const Rows<Index>& rows_a, const T* b, T* out,
+                        std::int64_t first, std::int64_t last) {
+  for (std::int64_t row = first; row < last; ++row) {
+    double sum = 0;
+    for (std::int64_t i = rows_a.starts[row]; i < rows_a.starts[row + 1]; ++i) {
+      sum += convert<double>(a[rows_a.place(i)]) * convert<double>(b[rows_a.columns[i]]);
+    }
+    out[row] = convert<T>(sum);
+  }
+}
+
 }  // namespace
 
 KernelFunction plan_csr_product(const KernelContext& context) {
@@ -118,6 +145,7 @@ KernelFunction plan_csr_product(const KernelContext& context) {
       const Rows<Index> result = checked_rows<Index>(run, kResult, columns);
       a = turned_a ? turned->of(true, Index()).turn(a, rows_a, columns_a) : a;
       b = turned_b ? turned->of(false, Index()).turn(b, rows_b, columns_b) : b;
+      const bool by_vector = columns == 1 && is_vector(b, inner) && is_vector(result, rows);
       visit_dtype(run.out().dtype(), [&](auto zero) {
         using T = decltype(zero);
         const std::int64_t step_a = run.in(kA).shape()[0] == 1 ? 0 : stored_a,
@@ -125,11 +153,17 @@ KernelFunction plan_csr_product(const KernelContext& context) {
         const std::int64_t stored = run.out().shape()[1];
         parallel_tasks(run.out().shape()[0] * blocks, [&](std::int64_t task) {
           const std::int64_t n = task / blocks, first = task % blocks * grain;
+          const std::int64_t last = std::min(rows, first + grain);
+          const T *a_values = run.in(kA).data<T>() + n * step_a,
+                  *b_values = run.in(kB).data<T>() + n * step_b;
+          T* out = run.out().data<T>() + n * stored;
+          if (by_vector) {
+            multiply_by_vector(a_values, a, b_values, out, first, last);
+            return;
+          }
           auto* whole = reinterpret_cast<double*>(
               thread_scratch(static_cast<std::size_t>(columns) * sizeof(double)));
-          multiply_rows(run.in(kA).data<T>() + n * step_a, a, run.in(kB).data<T>() + n * step_b, b,
-                        run.out().data<T>() + n * stored, result, first,
-                        std::min(rows, first + grain), whole);
+          multiply_rows(a_values, a, b_values, b, out, result, first, last, whole);
         });
       });
     });
