@@ -3,50 +3,20 @@
 #include "antichain/graph/derivative_context.h"
 #include "antichain/graph/infer_context.h"
 #include "antichain/ops/reference/compute.h"
-#include "antichain/ops/require_size.h"
 #include "antichain/ops/shape_ops.h"
+#include "antichain/ops/sparse_pattern.h"
 
 namespace antichain {
 
 namespace {
-
-// Checks the pattern at inputs `columns` and `columns + 1`, and returns its number of rows.
-Dim require_pattern(InferContext& context, int columns) {
-  const int row_starts = columns + 1;
-  for (const int input : {columns, row_starts}) {
-    context.require_rank(input, 1);
-    context.require_dtype(input, {DType::i32, DType::i64});
-  }
-  require<TypeError>(context.dtype(columns) == context.dtype(row_starts),
-                     "{}: columns are {}, but row_starts are {}; cast one of them",
-                     context.op_name(), name(context.dtype(columns)),
-                     name(context.dtype(row_starts)));
-  const Dim starts = context.shape(row_starts)[0];
-  require<ShapeError>(
-      starts.range().max >= 1,
-      "{}: row_starts has one element more than there are rows, so it cannot be empty",
-      context.op_name());
-  context.unify(max(starts, 1), starts, "empty row_starts and their smallest size");
-  require_size(context, context.attrs().get<Dim>("num_columns"), "num_columns");
-  return starts - 1;
-}
-
-// Checks two inputs of the same float type, and returns it.
-DType require_floats(const InferContext& context, int first, int second) {
-  context.require_dtype(first, kFloats);
-  require<TypeError>(context.dtype(first) == context.dtype(second),
-                     "{}: inputs {} and {} have different types, {} and {}; cast one of them",
-                     context.op_name(), first, second, name(context.dtype(first)),
-                     name(context.dtype(second)));
-  return context.dtype(first);
-}
 
 std::vector<VarType> infer_csr_matmul(InferContext& context) {
   context.require_inputs(4);
   const DType dtype = require_floats(context, 0, 3);
   context.require_rank(0, 1);
   context.require_rank(3, 2);
-  Dim rows = require_pattern(context, 1), columns = context.attrs().get<Dim>("num_columns");
+  Dim columns = context.attrs().get<Dim>("num_columns"),
+      rows = require_pattern(context, 1, columns);
   context.unify(context.shape(0)[0], context.shape(1)[0], "numbers of values and of columns");
   if (context.attrs().get<bool>("transposed")) {
     std::swap(rows, columns);
@@ -58,14 +28,14 @@ std::vector<VarType> infer_csr_matmul(InferContext& context) {
 
 std::vector<VarType> infer_csr_sampled_matmul(InferContext& context) {
   context.require_inputs(4);
-  const Dim rows = require_pattern(context, 0);
+  const Dim columns = context.attrs().get<Dim>("num_columns");
+  const Dim rows = require_pattern(context, 0, columns);
   const DType dtype = require_floats(context, 2, 3);
   context.require_rank(2, 2);
   context.require_rank(3, 2);
   const Dims &a = context.shape(2), &b = context.shape(3);
   context.unify(rows, a[0], "rows of the pattern and of a");
-  context.unify(context.attrs().get<Dim>("num_columns"), b[0],
-                "columns of the pattern and rows of b");
+  context.unify(columns, b[0], "columns of the pattern and rows of b");
   context.unify(a[1], b[1], "inner sizes of a and b");
   return {{dtype, {context.shape(0)[0]}}};
 }
@@ -106,45 +76,19 @@ std::vector<Var> csr_sampled_matmul_vjp(VjpContext& context) {
   return {{}, {}, grad_a, grad_b};
 }
 
-// Calls f(element, row, column) for every stored element; throws DataError when the pattern is
-// broken.
-template <class F>
-void for_each_stored(const KernelContext& context, int columns_input, F&& f) {
-  const auto columns = load<std::int64_t>(context.in(columns_input));
-  const auto row_starts = load<std::int64_t>(context.in(columns_input + 1));
-  const std::int64_t num_columns = context.size("num_columns");
-  const std::int64_t stored = static_cast<std::int64_t>(columns.size());
-  require<DataError>(row_starts.front() == 0 && row_starts.back() == stored,
-                     "{}: row_starts must go from 0 to the number of stored elements, {}, "
-                     "but it goes from {} to {}",
-                     context.where, stored, row_starts.front(), row_starts.back());
-  for (std::size_t row = 1; row < row_starts.size(); ++row) {
-    require<DataError>(row_starts[row - 1] <= row_starts[row],
-                       "{}: row_starts must not decrease, but {} follows {} at position {}",
-                       context.where, row_starts[row], row_starts[row - 1], row);
-  }
-  for (std::size_t row = 0; row + 1 < row_starts.size(); ++row) {
-    for (std::int64_t i = row_starts[row]; i < row_starts[row + 1]; ++i) {
-      const std::size_t element = static_cast<std::size_t>(i);
-      require<DataError>(columns[element] >= 0 && columns[element] < num_columns,
-                         "{}: stored element {} is in column {}, outside [0, {})", context.where, i,
-                         columns[element], num_columns);
-      f(element, row, static_cast<std::size_t>(columns[element]));
-    }
-  }
-}
-
 void csr_matmul_reference(KernelContext& context) {
   const bool transposed = context.attr<bool>("transposed");
   const auto values = load<double>(context.in(0)), dense = load<double>(context.in(3));
   const std::size_t width = static_cast<std::size_t>(context.out().shape()[1]);
   std::vector<double> result(static_cast<std::size_t>(context.out().numel()));
-  for_each_stored(context, 1, [&](std::size_t element, std::size_t row, std::size_t column) {
-    const std::size_t to = transposed ? column : row, from = transposed ? row : column;
-    for (std::size_t j = 0; j < width; ++j) {
-      result[to * width + j] += values[element] * dense[from * width + j];
-    }
-  });
+  for_each_stored(context, 1, context.size("num_columns"),
+                  [&](std::size_t element, std::size_t row, std::size_t column) {
+                    const std::size_t to = transposed ? column : row,
+                                      from = transposed ? row : column;
+                    for (std::size_t j = 0; j < width; ++j) {
+                      result[to * width + j] += values[element] * dense[from * width + j];
+                    }
+                  });
   store(result, context.out());
 }
 
@@ -152,11 +96,12 @@ void csr_sampled_matmul_reference(KernelContext& context) {
   const auto a = load<double>(context.in(2)), b = load<double>(context.in(3));
   const std::size_t width = static_cast<std::size_t>(context.in(2).shape()[1]);
   std::vector<double> result(static_cast<std::size_t>(context.out().numel()));
-  for_each_stored(context, 0, [&](std::size_t element, std::size_t row, std::size_t column) {
-    for (std::size_t j = 0; j < width; ++j) {
-      result[element] += a[row * width + j] * b[column * width + j];
-    }
-  });
+  for_each_stored(context, 0, context.size("num_columns"),
+                  [&](std::size_t element, std::size_t row, std::size_t column) {
+                    for (std::size_t j = 0; j < width; ++j) {
+                      result[element] += a[row * width + j] * b[column * width + j];
+                    }
+                  });
   store(result, context.out());
 }
 
@@ -271,6 +216,8 @@ Var csr_sampled_matmul(const Csr& pattern, const Operand& a, const Operand& b) {
                {{"num_columns", pattern.num_columns}});
 }
 
-std::vector<const OpDef*> sparse_family() { return {&csr_matmul_def(), &csr_sampled_matmul_def()}; }
+std::vector<const OpDef*> sparse_family() {
+  return {&csr_matmul_def(), &csr_sampled_matmul_def(), &csr_product_def()};
+}
 
 }  // namespace antichain

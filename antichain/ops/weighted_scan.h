@@ -9,6 +9,9 @@
 
 namespace antichain {
 
+/// How many units a part may have for the kernels that there are, of f32 values.
+inline constexpr std::int64_t kMostWeightedUnits = 32;
+
 /// Says what a step consists of. A state has `states` parts of equal size, g[0], g[1], ...; a step
 /// adds up, for every part, b, products of the diagonals with parts, and products of weights:
 ///   g[to] := b[to] + Σ diagonal ∘ g[from] + Σ weight u,  u = Σ coefficient ∘ g[from].

@@ -20,6 +20,7 @@
 #include "antichain/ops/op_cost.h"
 #include "antichain/ops/random.h"
 #include "antichain/ops/state_ops.h"
+#include "antichain/ops/weighted_scan.h"
 #include "antichain/passes/pipeline.h"
 #include "antichain/session/within_budget.h"
 
@@ -87,7 +88,8 @@ ScanOptions scan_options(const SessionOptions& options, const Backend& backend) 
   return {.algorithm = options.scan_algorithm,
           .chunk = options.scan_chunk,
           .when = options.always_scan ? ScanWhen::always
-                                      : (has_kernel ? ScanWhen::where_faster : ScanWhen::never)};
+                                      : (has_kernel ? ScanWhen::where_faster : ScanWhen::never),
+          .weighted = !backend.kernels().candidates(weighted_scan_def()).empty()};
 }
 
 }  // namespace

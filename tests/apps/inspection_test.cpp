@@ -247,6 +247,13 @@ TEST(Calibrate, MeasuresOnce) {
   EXPECT_THAT(run_program("calibrate").err, HasSubstr("there is no folder to keep the results in"));
 }
 
+TEST(Explain, SaysHowAnEngineGoesAboutStages) {
+  const ProgramRun run = run_program(std::string("explain --json --set engine=scan") + kSmall);
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(std::string(run.last_line().at("engine_choices").at(0).at("how")),
+              HasSubstr("stage by stage: a scan over"));
+}
+
 TEST(Explain, CountsWhatHasItsChannelsLast) {
   const ProgramRun run = run_program("explain conv-chain --level 3 --set batch=4");
   ASSERT_EQ(run.code, 0) << run.err;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 
 #include "antichain/ops/catalogue.h"
 #include "antichain/ops/reduce.h"
@@ -93,6 +94,76 @@ TEST(Sparse, ProductsOfRandomPatterns) {
         });
   }
   EXPECT_EQ(checked, 3 * kRounds);
+}
+
+// A sparse matrix with any number of elements per row.
+struct DrawnPattern {
+  Tensor columns, row_starts;
+};
+
+DrawnPattern draw_pattern(Draw& draw, std::int64_t rows, std::int64_t columns) {
+  std::vector<std::int64_t> starts = {0};
+  for (std::int64_t row = 0; row < rows; ++row) {
+    starts.push_back(starts.back() + draw.between(0, 9));
+  }
+  return {draw.values(i64, {starts.back()}, 0, static_cast<double>(columns - 1)),
+          Tensor::of<std::int64_t>({rows + 1}, starts)};
+}
+
+TEST(Sparse, ProductsOfTwoRandomPatterns) {
+  Draw draw(44);
+  int checked = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    const std::int64_t rows = draw.between(0, 200), inner = draw.between(1, 150),
+                       columns = draw.between(1, 300);
+    const bool turned_a = draw.coin(), turned_b = draw.coin();
+    const std::int64_t columns_a = turned_a ? rows : inner, columns_b = turned_b ? inner : columns;
+    if (columns_a == 0) {
+      continue;
+    }
+    const DType dtype = draw.one_of({f32, f64, bf16, f16}), index = draw.one_of({i32, i64});
+    const DrawnPattern a = draw_pattern(draw, turned_a ? inner : rows, columns_a),
+                       b = draw_pattern(draw, turned_b ? columns : inner, columns_b),
+                       result = draw_pattern(draw, rows, columns);
+    const std::int64_t count = draw.between(1, 4);
+    const auto values = [&](const DrawnPattern& pattern) {
+      return draw.values(dtype, {draw.coin() ? 1 : count, pattern.columns.numel()});
+    };
+    checked += check("csr_product",
+                     {values(a), a.columns.cast(index), a.row_starts.cast(index), values(b),
+                      b.columns.cast(index), b.row_starts.cast(index), result.columns.cast(index),
+                      result.row_starts.cast(index)},
+                     0, [=](auto in) {
+                       return csr_product({in[0], in[1], in[2], columns_a},
+                                          {in[3], in[4], in[5], columns_b}, {{}, in[6], in[7], 0},
+                                          {.transpose_a = turned_a, .transpose_b = turned_b});
+                     });
+  }
+  EXPECT_GE(checked, kRounds * 3 / 4);
+}
+
+TEST(Sparse, ProductsWithVectors) {
+  Draw draw(45);
+  for (int round = 0; round < kRounds; ++round) {
+    const std::int64_t rows = draw.between(0, 500), inner = draw.between(1, 150);
+    const DType dtype = draw.one_of({f32, f64, bf16, f16});
+    const DrawnPattern a = draw_pattern(draw, rows, inner);
+    const auto vector = [](std::int64_t size) -> DrawnPattern {
+      std::vector<std::int64_t> starts(static_cast<std::size_t>(size) + 1);
+      std::iota(starts.begin(), starts.end(), 0);
+      return {Tensor::zeros(i64, {size}), Tensor::of<std::int64_t>({size + 1}, starts)};
+    };
+    const DrawnPattern b = vector(inner), result = vector(rows);
+    const std::int64_t count = draw.between(1, 4);
+    check("csr_product",
+          {draw.values(dtype, {draw.coin() ? 1 : count, a.columns.numel()}), a.columns,
+           a.row_starts, draw.values(dtype, {count, inner}), b.columns, b.row_starts,
+           result.columns, result.row_starts},
+          0, [=](auto in) {
+            return csr_product({in[0], in[1], in[2], inner}, {in[3], in[4], in[5], 1},
+                               {{}, in[6], in[7], 0});
+          });
+  }
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ void finish_copies();
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
 };
-inline antichain::emulated::Place threadIdx, blockIdx, blockDim;
+inline antichain::emulated::Place threadIdx, blockIdx, blockDim, gridDim;
 
 inline void __syncthreads() { antichain::emulated::wait_for_block(); }
 inline void __syncwarp() { antichain::emulated::wait_for_lanes(0xffffffffU); }
@@ -60,6 +60,30 @@ inline float __shfl_xor_sync(unsigned mask, float value, unsigned other) {
       antichain::emulated::exchange(mask, {{std::bit_cast<std::uint32_t>(value)}});
   return std::bit_cast<float>(static_cast<std::uint32_t>(all[(threadIdx.x % 32) ^ other].at[0]));
 }
+inline double __shfl_xor_sync(unsigned mask, double value, unsigned other) {
+  const antichain::emulated::Words* all =
+      antichain::emulated::exchange(mask, {{std::bit_cast<std::uint64_t>(value)}});
+  return std::bit_cast<double>(all[(threadIdx.x % 32) ^ other].at[0]);
+}
+inline unsigned __match_any_sync(unsigned mask, long long value) {
+  const antichain::emulated::Words own{{static_cast<std::uint64_t>(value)}};
+  const antichain::emulated::Words* all = antichain::emulated::exchange(mask, own);
+  unsigned same = 0;
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    same |= all[lane].at[0] == own.at[0] ? 1U << lane : 0U;
+  }
+  return same & mask;
+}
+inline bool __any_sync(unsigned mask, bool value) {
+  const antichain::emulated::Words* all =
+      antichain::emulated::exchange(mask, {{static_cast<std::uint64_t>(value)}});
+  bool any = false;
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    any = any || ((mask >> lane) % 2 == 1 && all[lane].at[0] != 0);
+  }
+  return any;
+}
+inline int __popc(unsigned word) { return std::popcount(word); }
 
 namespace antichain::device {
 

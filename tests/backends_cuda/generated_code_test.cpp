@@ -20,6 +20,7 @@
 #include "antichain/backends/cuda/scatter_kernels.h"
 #include "antichain/backends/cuda/sort_kernels.h"
 #include "antichain/backends/cuda/sparse_kernels.h"
+#include "antichain/backends/cuda/sparse_product.h"
 #include "antichain/backends/cuda/stopwatch.h"
 #include "antichain/backends/cuda/strided_copy.h"
 #include "antichain/backends/cuda/weighted_scan_kernels.h"
@@ -115,6 +116,10 @@ TEST(GeneratedCode, Sparse) {
   expect_compiles(csr_matmul_text(bf16, i64, true));
   expect_compiles(csr_sampled_matmul_text(f16, i64));
   expect_compiles(csr_sampled_matmul_text(f64, i32));
+  expect_compiles(csr_product_text(f32, i32, false, false));
+  expect_compiles(csr_product_text(f64, i64, true, false));
+  expect_compiles(csr_product_text(bf16, i32, false, true));
+  expect_compiles(csr_product_text(f16, i64, true, true));
 }
 
 TEST(GeneratedCode, IntegerProducts) {

@@ -252,6 +252,63 @@ TEST_F(CudaKernels, SparseProducts) {
   }
 }
 
+// [301, 203] by [203, 301], either of them turned or not, at the stored positions of a third; and
+// by vectors, one per matrix of a batch.
+TEST_F(CudaKernels, ProductsOfSparseMatrices) {
+  const Matrix matrix;
+  const auto stored = static_cast<std::int64_t>(matrix.columns.size());
+  constexpr std::int64_t kCount = 3;
+  for (const DType index : {i32, i64}) {
+    for (const DType dtype : {f32, f64, bf16}) {
+      for (const bool fixed : {false, true}) {
+        SCOPED_TRACE(fmt::format("{} {} {}", name(index), name(dtype), fixed));
+        const auto build = [&](Graph& graph) {
+          const auto pattern = [&](Var values) -> Csr {
+            return {values, graph.input("columns", index, {stored}),
+                    graph.input("starts", index, {matrix.rows + 1}), matrix.num_columns};
+          };
+          const auto constant_pattern = [&](Var values) -> Csr {
+            return {values, constant(graph, matrix.at(index)),
+                    constant(graph, matrix.starts(index)), matrix.num_columns};
+          };
+          const Csr known = constant_pattern(graph.input("once", dtype, {1, stored}));
+          const Csr batch = fixed ? constant_pattern(graph.input("values", dtype, {kCount, stored}))
+                                  : pattern(graph.input("values", dtype, {kCount, stored}));
+          // Rows of the results are those of the matrix, or as many as it has columns.
+          const Csr wide{{}, known.columns, known.row_starts, matrix.rows};
+          const auto vectors = [&](Var values, std::int64_t size) -> Csr {
+            return {values, zeros(graph, index, {size}), iota(graph, index, size + 1), 1};
+          };
+          const Var x = graph.input("x", dtype, {kCount, matrix.num_columns}),
+                    y = graph.input("y", dtype, {kCount, matrix.rows});
+          const Var across = csr_product(batch, known, wide, {.transpose_b = true});
+          return Vars{
+              across,
+              csr_product(known,
+                          {batch.values, batch.columns, batch.row_starts, matrix.num_columns},
+                          {{},
+                           zeros(graph, index, {matrix.num_columns}),
+                           iota(graph, index, matrix.num_columns + 1),
+                           0},
+                          {.transpose_a = true}),
+              csr_product(batch, vectors(x, matrix.num_columns), vectors({}, matrix.rows)),
+              csr_product(batch, vectors(y, matrix.rows), vectors({}, matrix.num_columns),
+                          {.transpose_a = true})};
+        };
+        Feeds feeds = {{"values", mixed_tensor(dtype, {kCount, stored})},
+                       {"once", mixed_tensor(dtype, {1, stored})},
+                       {"x", mixed_tensor(dtype, {kCount, matrix.num_columns})},
+                       {"y", mixed_tensor(dtype, {kCount, matrix.rows})}};
+        if (!fixed) {
+          feeds["columns"] = matrix.at(index);
+          feeds["starts"] = matrix.starts(index);
+        }
+        expect_like_cpu(build, feeds, dtype == bf16 ? 0.01 : 1e-6);
+      }
+    }
+  }
+}
+
 // Runs on the GPU and returns what it complains about.
 std::string complaint(const Executable& run, const Feeds& feeds) {
   try {

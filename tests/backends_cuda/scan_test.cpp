@@ -1,5 +1,5 @@
-// Gradients by scans on a GPU, which has no kernel for them: they become chains, with the values of
-// the CPU.
+// Gradients by scans on a GPU, with the values of the CPU. It has no kernel for scans of chains,
+// which become chains.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -49,6 +49,19 @@ TEST(CudaScan, OfDiagonals) {
 
 TEST(CudaScan, OfMatrices) {
   expect_values_of_the_cpu([](Var xs) { return nn::gru(xs, 6, {.engine = "scan"}).all; });
+}
+
+// Stages with sparse Jacobians, whose products have a kernel.
+TEST(CudaScan, OfStages) {
+  expect_values_of_the_cpu([](Var xs) {
+    const Var x = reshape(xs, {xs.dim(0) * xs.dim(1), 1, 3, 1});
+    const auto body = [&] {
+      const Var h = nn::conv2d(x, 4, {2, 1}, {.padding = {1, 0}});
+      const Var pooled = max_pool(tanh(h), {.window = {2, 1}});
+      return Vars{nn::linear(reshape(relu(pooled), {x.dim(0), 8}), 5)};
+    };
+    return call(xs.graph(), body, {"scan"})[0];
+  });
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // The models that engines are held against each other on.
 #include "antichain/ops/control_flow.h"
+#include "antichain/ops/convolution.h"
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/matmul.h"
+#include "antichain/ops/pooling.h"
 #include "antichain/ops/reduce.h"
 #include "antichain/ops/shape_ops.h"
 #include "tests/conformance/engine_checks.h"
@@ -16,6 +18,17 @@ Var layer(Graph& graph, const Vars& in, const std::string& engine) {
   const Var inside =
       call(graph, [&] { return Vars{tanh(matmul(before, in[1]) + in[2])}; }, {engine})[0];
   return sum(square(inside) * in[3]);
+}
+
+// Layers of different kinds and sizes, some of them in a residual block, as one region.
+Var stack(Graph& graph, const Vars& in, const std::string& engine) {
+  const auto body = [&] {
+    const Var image = relu(conv(in[0], in[1], {.padding = {1}}));
+    const Var block = tanh(image + conv(sin(image), in[2], {.padding = {1}}));
+    const Var pooled = max_pool(block, {.window = {2}});
+    return Vars{matmul(reshape(pooled, {2, 6}), in[3])};
+  };
+  return sum(square(call(graph, body, {engine})[0]));
 }
 
 // A recurrent network over time, with the loss on the last state.
@@ -60,6 +73,7 @@ Var chosen(Graph&, const Vars& in, const std::string& engine) {
 const std::vector<EngineModel>& engine_models() {
   static const std::vector<EngineModel> models = {
       {"layer", {{2, 3}, {3, 2}, {2}, {2}}, layer},
+      {"unequal layers", {{2, 2, 5}, {3, 2, 3}, {3, 3, 3}, {6, 2}}, stack},
       {"recurrent chain", {{2, 3}, {5, 2, 2}, {3, 3}, {2, 3}}, recurrent},
       {"loss at every step", {{3}, {4, 3}, {3}}, loss_at_every_step},
       {"residual chain", {{1, 2}, {4, 2, 2}}, residual},

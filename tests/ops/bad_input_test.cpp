@@ -253,5 +253,22 @@ TEST_F(BadInput, SparseMatricesThatAreNone) {
             "row_starts must not decrease, but 2 follows 5 at position 2");
 }
 
+TEST_F(BadInput, ProductsOfSparseMatrices) {
+  const auto matrix = [&](std::int64_t rows, Dim columns, DType index = DType::i64) -> Csr {
+    const std::string name = "m" + std::to_string(graph.num_ops());
+    return {graph.input(name + "v", DType::f32, {4, 2}), graph.input(name + "c", index, {2}),
+            graph.input(name + "s", index, {rows + 1}), columns};
+  };
+  expect_bad_input<ShapeError>(
+      "csr_product: columns of the first matrix and rows of the second cannot match: 3 and 2",
+      [&] { csr_product(matrix(2, 3), matrix(2, 5), matrix(2, 5)); });
+  expect_bad_input<ShapeError>(
+      "csr_product: rows of the result and of the first matrix cannot match: 3 and 2",
+      [&] { csr_product(matrix(2, 3), matrix(3, 5), matrix(3, 5)); });
+  expect_bad_input<TypeError>(
+      "csr_product: the patterns have different types, i64, i32 and i64; cast some of them",
+      [&] { csr_product(matrix(2, 3), matrix(3, 5, DType::i32), matrix(2, 5)); });
+}
+
 }  // namespace
 }  // namespace antichain

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "antichain/backends/cpu/checked_pattern.h"
 #include "antichain/backends/cpu/indices.h"
 #include "antichain/ops/sparse.h"
 
@@ -14,30 +15,6 @@ namespace {
 
 constexpr std::int64_t kColumns = 256;  // of a row that are added up at once, on the stack
 constexpr std::int64_t kTaskElements = 1 << 13;
-
-// Throws DataError when the pattern at inputs `input` and `input + 1` is broken.
-template <class Index>
-void check_pattern(const KernelContext& context, int input, const Index* columns,
-                   const Index* starts, std::int64_t num_columns) {
-  const std::int64_t stored = context.in(input).numel();
-  const std::int64_t rows = context.in(input + 1).numel() - 1;
-  require<DataError>(starts[0] == 0 && starts[rows] == stored,
-                     "{}: row_starts must go from 0 to the number of stored elements, {}, "
-                     "but it goes from {} to {}",
-                     context.where, stored, starts[0], starts[rows]);
-  for (std::int64_t row = 1; row <= rows; ++row) {
-    require<DataError>(starts[row - 1] <= starts[row],
-                       "{}: row_starts must not decrease, but {} follows {} at position {}",
-                       context.where, starts[row], starts[row - 1], row);
-  }
-  parallel_ranges(stored, 1 << 16, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t i = first; i < last; ++i) {
-      require<DataError>(columns[i] >= 0 && columns[i] < num_columns,
-                         "{}: stored element {} is in column {}, outside [0, {})", context.where, i,
-                         columns[i], num_columns);
-    }
-  });
-}
 
 // Calls f(columns, row_starts) with checked pointers.
 template <class F>
@@ -152,6 +129,8 @@ void register_sparse(KernelTable& kernels) {
               {.name = "parallel over rows", .supports = any, .plan = plan_csr_matmul});
   kernels.add(csr_sampled_matmul_def(),
               {.name = "parallel over rows", .supports = any, .plan = plan_csr_sampled_matmul});
+  kernels.add(csr_product_def(),
+              {.name = "parallel over rows", .supports = any, .plan = plan_csr_product});
 }
 
 }  // namespace antichain::cpu

@@ -5,7 +5,10 @@
 
 namespace antichain::cpu {
 
-/// Adds csr_matmul and csr_sampled_matmul.
+/// Prepares csr_product.
+KernelFunction plan_csr_product(const KernelContext& context);
+
+/// Adds csr_matmul, csr_sampled_matmul and csr_product.
 void register_sparse(KernelTable& kernels);
 
 }  // namespace antichain::cpu

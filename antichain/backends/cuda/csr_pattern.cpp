@@ -14,7 +14,8 @@ enum CheckSlot : std::size_t { kColumns = 7, kStarts };
 enum SearchSlot : std::size_t { kRowStarts = 2, kOrder, kFoundRows };
 
 // The words are those of the reference.
-Launch make_check(const KernelContext& context, const Context& device, int columns) {
+Launch make_check(const KernelContext& context, const Context& device, int columns,
+                  std::int64_t num_columns) {
   const std::int64_t stored = context.in(columns).numel();
   const std::int64_t rows = context.in(columns + 1).numel() - 1;
   const std::string where(context.where);
@@ -22,7 +23,7 @@ Launch make_check(const KernelContext& context, const Context& device, int colum
   const auto note = reinterpret_cast<std::intptr_t>(report.device_address());
   return Launch(
       device, pattern_check_text(context.in(columns).dtype()), "check", std::max(stored, rows + 1),
-      {stored, rows, context.size("num_columns"),
+      {stored, rows, num_columns,
        report.source_of(where,
                         "row_starts must go from 0 to the number of stored elements, {}, but it "
                         "goes from {} to {}"),
@@ -92,15 +93,15 @@ std::string_view column_group() {
 }
 
 CsrPattern::CsrPattern(const KernelContext& context, const Context& device, int columns,
-                       bool turned)
+                       std::int64_t num_columns, bool turned)
     : columns_(columns),
-      check_(make_check(context, device, columns)),
+      check_(make_check(context, device, columns, num_columns)),
       work_(device, is_constant(context.op, columns) && is_constant(context.op, columns + 1)) {
   if (!turned) {
     return;
   }
   const Tensor& indices = context.in(columns);
-  const std::int64_t stored = indices.numel(), num_columns = context.size("num_columns");
+  const std::int64_t stored = indices.numel();
   turned_.emplace(
       Turned{IndexGroups(device, {.elements = stored,
                                   .groups = num_columns,

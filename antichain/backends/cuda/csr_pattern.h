@@ -10,8 +10,9 @@ namespace antichain::cuda {
 
 class CsrPattern {
  public:
-  /// The columns are input `columns` of an op, the row starts the next one.
-  CsrPattern(const KernelContext& context, const Context& device, int columns, bool turned);
+  /// The columns, below `num_columns`, are input `columns` of an op, the row starts the next one.
+  CsrPattern(const KernelContext& context, const Context& device, int columns,
+             std::int64_t num_columns, bool turned);
   /// Enqueues checking and turning; once where the pattern is a constant of the graph.
   void prepare(const KernelContext& run);
 

@@ -8,6 +8,7 @@
 
 #include "antichain/backends/cuda/csr_pattern.h"
 #include "antichain/backends/cuda/element_code.h"
+#include "antichain/backends/cuda/sparse_product.h"
 #include "antichain/ops/sparse.h"
 
 namespace antichain::cuda {
@@ -49,7 +50,8 @@ KernelFunction plan_product(const KernelContext& context, const Context& device)
   const bool turned = context.attr<bool>("transposed");
   const Tensor &values = context.in(0), &dense = context.in(3), &out = context.out();
   const std::int64_t rows = out.shape()[0], width = out.shape()[1], stored = values.numel();
-  const auto pattern = std::make_shared<CsrPattern>(context, device, 1, turned);
+  const auto pattern =
+      std::make_shared<CsrPattern>(context, device, 1, context.size("num_columns"), turned);
   const auto launch = std::make_shared<Launch>(
       device, csr_matmul_text(values.dtype(), turned ? i64 : context.in(1).dtype(), turned),
       "multiply", width == 0 ? 0 : std::min(rows, kMostBlocks), block_for(rows, stored, width),
@@ -69,7 +71,8 @@ KernelFunction plan_product(const KernelContext& context, const Context& device)
 KernelFunction plan_sampled(const KernelContext& context, const Context& device) {
   const Tensor& a = context.in(2);
   const std::int64_t rows = a.shape()[0], width = a.shape()[1], stored = context.out().numel();
-  const auto pattern = std::make_shared<CsrPattern>(context, device, 0, false);
+  const auto pattern =
+      std::make_shared<CsrPattern>(context, device, 0, context.size("num_columns"), false);
   const auto launch = std::make_shared<Launch>(
       device, csr_sampled_matmul_text(a.dtype(), context.in(0).dtype()), "sample",
       std::min(rows, kMostBlocks), dim3(kWarp, kWarpsPerRow),
@@ -161,6 +164,12 @@ void register_sparse(KernelTable& kernels, const Context& device) {
       [device](const KernelContext& context) { return plan_product(context, device); });
   add(csr_sampled_matmul_def(),
       [device](const KernelContext& context) { return plan_sampled(context, device); });
+  kernels.add(csr_product_def(), {.name = "warp per row",
+                                  .supports = [](Op) { return Support{}; },
+                                  .plan =
+                                      [device](const KernelContext& context) {
+                                        return plan_csr_product(context, device);
+                                      }});
 }
 
 }  // namespace antichain::cuda

@@ -14,7 +14,7 @@ namespace antichain::cuda {
 namespace {
 
 constexpr int kWeights = 0, kB = 1, kInitial = 2, kFirstCoefficient = 3;
-constexpr std::int64_t kMostUnits = 32, kMostStates = 2, kMostListed = 16;
+constexpr std::int64_t kMostStates = 2, kMostListed = 16;
 constexpr std::int64_t kThreads = 128, kWarps = kThreads / 32;
 
 std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -154,7 +154,7 @@ Support supports(Op op) {
   if (op.input(kWeights).dtype() != f32) {
     return Support::no("its numbers are not f32");
   }
-  if (!units.is_constant() || units.constant() > kMostUnits || units.constant() == 0) {
+  if (!units.is_constant() || units.constant() > kMostWeightedUnits || units.constant() == 0) {
     return Support::no("a warp walks along parts of 1 to 32 units");
   }
   const auto most = static_cast<std::size_t>(kMostListed);

@@ -89,7 +89,11 @@ int layer_norm_limit(Op op, int input) {
 // Images: the first axis counts them.
 int image_limit(Op, int input) { return input == 0 ? 1 : 0; }
 
-int limit_of(Op op, int input) {
+bool has_rule(const OpDef& def) { return def.vjp || def.jvp || def.decompose; }
+
+}  // namespace
+
+int axes_kept_by(Op op, int input) {
   static const std::unordered_map<const OpDef*, Limit> limits = [] {
     std::unordered_map<const OpDef*, Limit> all = {
         {&matmul_def(), matmul_limit},
@@ -127,10 +131,6 @@ int limit_of(Op op, int input) {
   return found == limits.end() ? 0 : found->second(op, input);
 }
 
-bool has_rule(const OpDef& def) { return def.vjp || def.jvp || def.decompose; }
-
-}  // namespace
-
 int kept_axes(Graph& graph, RegionId region, const std::vector<Var>& params,
               const std::vector<Var>& results) {
   std::unordered_map<VarId, int> kept;  // of the values that depend on the parameters
@@ -143,7 +143,7 @@ int kept_axes(Graph& graph, RegionId region, const std::vector<Var>& params,
     int own = kNoLimit;
     for (int i = 0; i < op.num_inputs(); ++i) {
       if (const auto found = kept.find(op.input(i).id()); found != kept.end()) {
-        own = std::min({own, found->second, limit_of(op, i)});
+        own = std::min({own, found->second, axes_kept_by(op, i)});
       }
     }
     if (own != kNoLimit && has_rule(op.def())) {

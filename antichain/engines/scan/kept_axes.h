@@ -12,4 +12,7 @@ namespace antichain::scan {
 int kept_axes(Graph& graph, RegionId region, const std::vector<Var>& params,
               const std::vector<Var>& results);
 
+/// Returns how many leading axes of an input the op keeps apart in its outputs.
+int axes_kept_by(Op op, int input);
+
 }  // namespace antichain::scan

@@ -13,8 +13,8 @@ class StackedSteps {
   explicit StackedSteps(const VjpContext& context);
 
   const JointState& joint() const { return body_.joint(); }
-  /// See StackedBody.
-  Var transposed_jacobians() const { return body_.transposed_jacobians(); }
+  /// Returns the body itself.
+  const StackedBody& body() const { return body_; }
   /// Returns what the gradients of the states before each step get from elsewhere than the states
   /// after it: [time, places..., size].
   Var local_gradients() const;

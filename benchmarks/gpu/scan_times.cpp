@@ -1,0 +1,189 @@
+// How long walks through recurrent layers take on a GPU:
+//   bench_gpu_scan CELL STEPS BATCH UNITS [--engine=NAME] [--device=NAME] [--errors] [--chunk=N]
+// prints a line of JSON: milliseconds of the forward pass, and of both passes. CELL is rnn, gru or
+// lstm; the loss is of the last state, as for bitstreams (docs/design/scan.md). With --errors it
+// prints instead how far gradients are from those that back-propagation finds in f64 on the CPU.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <iostream>
+#include <string_view>
+#include <vector>
+
+#include "antichain/autodiff/grad.h"
+#include "antichain/nn/recurrent.h"
+#include "antichain/ops/elementwise.h"
+#include "antichain/ops/reduce.h"
+#include "antichain/ops/state_ops.h"
+#include "antichain/optim/gradient_step.h"
+#include "antichain/session/session.h"
+
+namespace {
+
+using namespace antichain;
+using Clock = std::chrono::steady_clock;
+
+struct Wish {
+  std::string cell;
+  std::int64_t steps = 0, batch = 0, units = 0, chunk = 0;
+  std::string engine = "scan", device = "cuda";
+  bool errors = false;
+};
+
+std::int64_t parse_number(const std::string& text) {
+  std::size_t used = 0;
+  const std::int64_t number = std::stoll(text, &used);
+  require(used == text.size() && number > 0, "'{}' is no number above 0", text);
+  return number;
+}
+
+Wish parse(int argc, char** argv) {
+  Wish wish;
+  std::vector<std::string> given;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    const auto value = [&](std::string_view name) { return argument.substr(name.size()); };
+    if (argument.starts_with("--engine=")) {
+      wish.engine = value("--engine=");
+    } else if (argument.starts_with("--device=")) {
+      wish.device = value("--device=");
+    } else if (argument.starts_with("--chunk=")) {
+      wish.chunk = parse_number(value("--chunk="));
+    } else if (argument == "--errors") {
+      wish.errors = true;
+    } else {
+      require(!argument.starts_with("--"), "unexpected argument '{}'", argument);
+      given.push_back(argument);
+    }
+  }
+  require(given.size() == 4, "needs CELL STEPS BATCH UNITS, got {} of them", given.size());
+  wish.cell = given[0];
+  wish.steps = parse_number(given[1]);
+  wish.batch = parse_number(given[2]);
+  wish.units = parse_number(given[3]);
+  return wish;
+}
+
+struct Model {
+  Session session;
+  Var loss;
+  std::vector<Var> parameters;
+};
+
+Model make_model(const Wish& wish, const std::string& engine, const std::string& device,
+                 DType dtype) {
+  Model model{Session({.device = device,
+                       .scan_algorithm = wish.chunk > 0 ? "chunked" : "",
+                       .scan_chunk = wish.chunk}),
+              {},
+              {}};
+  Graph graph = model.session.graph();
+  const Var xs = graph.input("xs", dtype, {wish.steps, wish.batch, 1});
+  const nn::RecurrentOptions options{.engine = engine};
+  nn::Recurrent found;
+  if (wish.cell == "rnn") {
+    found = nn::rnn(xs, wish.units, options);
+  } else if (wish.cell == "gru") {
+    found = nn::gru(xs, wish.units, options);
+  } else {
+    require(wish.cell == "lstm", "there is no cell '{}'; there are rnn, gru and lstm", wish.cell);
+    found = nn::lstm(xs, wish.units, options);
+  }
+  model.loss = sum(square(found.last));
+  model.parameters = optim::trained_parameters("bench_gpu_scan", model.loss, {});
+  return model;
+}
+
+Tensor inputs_of(const Wish& wish, DType dtype) {
+  Tensor bits = Tensor::empty(f32, {wish.steps, wish.batch, 1});
+  for (std::int64_t i = 0; i < bits.numel(); ++i) {
+    bits.data<float>()[i] = std::sin(0.1F * static_cast<float>(i % 1'000'003)) > 0.3F ? 1 : 0;
+  }
+  return bits.cast(dtype);
+}
+
+// The median time of a run, in bursts whose last result is waited for.
+double milliseconds(const Executable& run, const Feeds& feeds) {
+  constexpr double kEnough = 300;  // milliseconds
+  constexpr std::size_t kFewest = 3;
+  std::vector<Results> results(5);
+  std::vector<double> times;
+  run(feeds);
+  run(feeds);
+  for (double total = 0; total < kEnough || times.size() < kFewest;
+       total += times.back() * static_cast<double>(results.size())) {
+    const Clock::time_point start = Clock::now();
+    for (Results& one : results) {
+      run.start_into(one, feeds);
+    }
+    results.back().wait();
+    times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count() /
+                    static_cast<double>(results.size()));
+    for (Results& one : results) {
+      one.wait();
+    }
+  }
+  std::ranges::sort(times);
+  return times[times.size() / 2];
+}
+
+void measure(const Wish& wish) {
+  Model model = make_model(wish, wish.engine, wish.device, f32);
+  const Feeds feeds = {{"xs", model.session.backend().to_device(inputs_of(wish, f32))}};
+  std::vector<Var> both = {model.loss};
+  const std::vector<Var> grads = grad(model.loss, model.parameters);
+  both.insert(both.end(), grads.begin(), grads.end());
+  const double forward = milliseconds(model.session.compile({model.loss}), feeds);
+  const double step = milliseconds(model.session.compile(both), feeds);
+  std::cout << "{\"forward\": " << forward << ", \"both\": " << step << '}' << std::endl;
+}
+
+std::vector<Tensor> gradients(const Wish& wish, const std::string& engine,
+                              const std::string& device, DType dtype,
+                              const std::vector<Tensor>& values) {
+  Model model = make_model(wish, engine, device, dtype);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    model.session.states().set(state_name(model.parameters[i]), values[i].cast(dtype));
+  }
+  return model.session.compile(grad(model.loss, model.parameters))({{"xs", inputs_of(wish, dtype)}})
+      .tensors();
+}
+
+void compare(const Wish& wish) {
+  Model model = make_model(wish, wish.engine, wish.device, f32);
+  std::vector<Tensor> values = model.session.compile(model.parameters)({}).tensors();
+  for (Tensor& value : values) {
+    value = value.clone();
+  }
+  const std::vector<Tensor> exact = gradients(wish, "backprop", "cpu", f64, values);
+  const auto error_of = [&](const std::string& engine, const std::string& device) {
+    const std::vector<Tensor> found = gradients(wish, engine, device, f32, values);
+    double worst = 0;
+    for (std::size_t i = 0; i < exact.size(); ++i) {
+      const std::vector<double> a = exact[i].to_vector<double>(),
+                                b = found[i].cast(f64).to_vector<double>();
+      double largest = 0, difference = 0;
+      for (std::size_t n = 0; n < a.size(); ++n) {
+        largest = std::max(largest, std::abs(a[n]));
+        difference = std::max(difference, std::abs(a[n] - b[n]));
+      }
+      worst = std::max(worst, largest > 0 ? difference / largest : 0);
+    }
+    return worst;
+  };
+  std::cout << "{\"error\": " << error_of(wish.engine, wish.device)
+            << ", \"serial_error\": " << error_of("backprop", "cpu") << '}' << std::endl;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const Wish wish = parse(argc, argv);
+    (wish.errors ? compare : measure)(wish);
+    return 0;
+  } catch (const std::exception& error) {
+    std::cerr << "bench_gpu_scan: " << error.what() << std::endl;
+    return 2;
+  }
+}
