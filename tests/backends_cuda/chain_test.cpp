@@ -1,4 +1,5 @@
 // Chains as one kernel: the values of the CPU, whatever the body.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -6,6 +7,7 @@
 #include "antichain/antichain.h"
 #include "antichain/backends/cuda/chain_code.h"
 #include "antichain/backends/cuda/code_loader.h"
+#include "antichain/backends/cuda/narrow_chain.h"
 #include "antichain/graph/traversal.h"
 #include "antichain/passes/pipeline.h"
 #include "tests/backends_cuda/gpu.h"
@@ -165,10 +167,43 @@ TEST_P(CudaChain, Compiles) {
         const cuda::ChainKernel kernel = cuda::chain_kernel(op, body, {rows, 256, 2 * rows});
         EXPECT_FALSE(cuda::compile_kernel(kernel.text, 90).empty());
       }
+      if (cuda::narrow_chain_support(body).yes) {
+        EXPECT_FALSE(cuda::compile_kernel(cuda::narrow_chain_kernel(op, body).text, 90).empty());
+      }
       ++chains;
     }
   }
   EXPECT_GT(chains, 0);
+}
+
+// Recurrent layers of few units, forwards and backwards, are walked by warps.
+TEST(NarrowChain, TakesRecurrentLayers) {
+  const auto refusals = [](const std::function<nn::Recurrent(Var xs)>& layer) {
+    Graph graph;
+    const Var loss = sum(layer(graph.input("xs", f32, {50, "batch", 3})).all);
+    const Vars grads = grad(loss, parameters(graph));
+    const GraphCopy copy = optimise(graph, grads, {}, {.split_chains = true});
+    std::string all;
+    int chains = 0;
+    for (Op op : schedule(*copy.graph, copy.values)) {
+      if (&op.def() == &chain_def()) {
+        ++chains;
+        const cuda::ChainBody body(op);
+        const Support support = cuda::narrow_chain_support(body);
+        all += support.yes ? "" : support.reason + "; ";
+        if (support.yes) {
+          EXPECT_FALSE(cuda::compile_kernel(cuda::narrow_chain_kernel(op, body).text, 90).empty());
+        }
+      }
+    }
+    EXPECT_EQ(chains, 2);
+    return all;
+  };
+  EXPECT_EQ(refusals([](Var xs) { return nn::rnn(xs, 20); }), "");
+  EXPECT_EQ(refusals([](Var xs) { return nn::gru(xs, 20); }), "");
+  EXPECT_EQ(refusals([](Var xs) { return nn::lstm(xs, 20); }), "");
+  EXPECT_THAT(refusals([](Var xs) { return nn::rnn(xs, 33); }),
+              testing::HasSubstr("more units than a warp has lanes"));
 }
 
 TEST_P(CudaChainOnGpu, HasTheValuesOfTheCpu) {

@@ -4,12 +4,13 @@
 
 #include "antichain/backends/cuda/chain_code.h"
 #include "antichain/backends/cuda/launch.h"
+#include "antichain/backends/cuda/narrow_chain.h"
 
 namespace antichain::cuda {
 
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kThreads = 256, kWarp = 32;
 constexpr int kMostRows = 4;  // that share what a thread reads of a matrix
 constexpr int kFewestBuffers = 2, kMostBuffers = 4;
 
@@ -23,9 +24,13 @@ Support supports(Op op, std::size_t most_shared) {
              : Support::no("its values do not fit into the memory that threads share");
 }
 
-// As few rows as give all multiprocessors work.
+// As few rows as give all multiprocessors work; one per warp where a warp can keep it.
 ChainKernel kernel_for(Op op, std::int64_t rows, const DeviceContext& device, ChainShape& shape) {
   const ChainBody body(op);
+  if (narrow_chain_support(body).yes) {
+    shape = {.rows_per_block = 1, .threads = kWarp, .buffers = 0};
+    return narrow_chain_kernel(op, body);
+  }
   while (shape.rows_per_block < kMostRows &&
          rows > shape.rows_per_block * device.num_multiprocessors()) {
     shape.rows_per_block *= 2;
