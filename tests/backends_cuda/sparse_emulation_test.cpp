@@ -123,8 +123,8 @@ void SparseEmulation::check() {
   using IndexB = std::conditional_t<kTurnedB, long long, int>;
   for (int round = 0; round < 6; ++round) {
     const std::int64_t rows = between(1, 9), inner = between(1, 17);
-    const std::int64_t columns = round % 3 == 0 ? 1 : between(2, 90), count = between(1, 3);
-    const Matrix a = kTurnedA ? draw_matrix(inner, rows, 40) : draw_matrix(rows, inner, 40),
+    const std::int64_t columns = round % 3 == 0 ? 1 : between(2, 90), count = between(1, 2);
+    const Matrix a = kTurnedA ? draw_matrix(inner, rows, 9) : draw_matrix(rows, inner, 9),
                  b = kTurnedB ? draw_matrix(columns, inner, 70) : draw_matrix(inner, columns, 70),
                  result = draw_matrix(rows, columns, 40);
     const auto stored_a = static_cast<std::int64_t>(a.columns.size()),
