@@ -64,35 +64,34 @@ Wish parse(int argc, char** argv) {
   return wish;
 }
 
+nn::Recurrent layer_of(const Wish& wish, Var xs, const std::string& engine) {
+  const nn::RecurrentOptions options{.engine = engine};
+  if (wish.cell == "rnn") {
+    return nn::rnn(xs, wish.units, options);
+  }
+  if (wish.cell == "gru") {
+    return nn::gru(xs, wish.units, options);
+  }
+  require(wish.cell == "lstm", "there is no cell '{}'; there are rnn, gru and lstm", wish.cell);
+  return nn::lstm(xs, wish.units, options);
+}
+
 struct Model {
   Session session;
+  Graph graph;
   Var loss;
   std::vector<Var> parameters;
-};
 
-Model make_model(const Wish& wish, const std::string& engine, const std::string& device,
-                 DType dtype) {
-  Model model{Session({.device = device,
-                       .scan_algorithm = wish.chunk > 0 ? "chunked" : "",
-                       .scan_chunk = wish.chunk}),
-              {},
-              {}};
-  Graph graph = model.session.graph();
-  const Var xs = graph.input("xs", dtype, {wish.steps, wish.batch, 1});
-  const nn::RecurrentOptions options{.engine = engine};
-  nn::Recurrent found;
-  if (wish.cell == "rnn") {
-    found = nn::rnn(xs, wish.units, options);
-  } else if (wish.cell == "gru") {
-    found = nn::gru(xs, wish.units, options);
-  } else {
-    require(wish.cell == "lstm", "there is no cell '{}'; there are rnn, gru and lstm", wish.cell);
-    found = nn::lstm(xs, wish.units, options);
+  Model(const Wish& wish, const std::string& engine, const std::string& device, DType dtype)
+      : session({.device = device,
+                 .scan_algorithm = wish.chunk > 0 ? "chunked" : "",
+                 .scan_chunk = wish.chunk}),
+        graph(session.graph()) {
+    const Var xs = graph.input("xs", dtype, {wish.steps, wish.batch, 1});
+    loss = sum(square(layer_of(wish, xs, engine).last));
+    parameters = optim::trained_parameters("bench_gpu_scan", loss, {});
   }
-  model.loss = sum(square(found.last));
-  model.parameters = optim::trained_parameters("bench_gpu_scan", model.loss, {});
-  return model;
-}
+};
 
 Tensor inputs_of(const Wish& wish, DType dtype) {
   Tensor bits = Tensor::empty(f32, {wish.steps, wish.batch, 1});
@@ -128,7 +127,7 @@ double milliseconds(const Executable& run, const Feeds& feeds) {
 }
 
 void measure(const Wish& wish) {
-  Model model = make_model(wish, wish.engine, wish.device, f32);
+  Model model(wish, wish.engine, wish.device, f32);
   const Feeds feeds = {{"xs", model.session.backend().to_device(inputs_of(wish, f32))}};
   std::vector<Var> both = {model.loss};
   const std::vector<Var> grads = grad(model.loss, model.parameters);
@@ -141,7 +140,7 @@ void measure(const Wish& wish) {
 std::vector<Tensor> gradients(const Wish& wish, const std::string& engine,
                               const std::string& device, DType dtype,
                               const std::vector<Tensor>& values) {
-  Model model = make_model(wish, engine, device, dtype);
+  Model model(wish, engine, device, dtype);
   for (std::size_t i = 0; i < values.size(); ++i) {
     model.session.states().set(state_name(model.parameters[i]), values[i].cast(dtype));
   }
@@ -150,7 +149,7 @@ std::vector<Tensor> gradients(const Wish& wish, const std::string& engine,
 }
 
 void compare(const Wish& wish) {
-  Model model = make_model(wish, wish.engine, wish.device, f32);
+  Model model(wish, wish.engine, wish.device, f32);
   std::vector<Tensor> values = model.session.compile(model.parameters)({}).tensors();
   for (Tensor& value : values) {
     value = value.clone();
