@@ -13,9 +13,9 @@ namespace {
 using Kind = ChainValue::Kind;
 using Source = ChainValue::Source;
 
-constexpr std::int64_t kMostUnits = 32;
-constexpr std::int64_t kMostWeights = 128;  // numbers of matrices that a lane keeps
-constexpr std::int64_t kMostValues = 48;    // other numbers
+constexpr std::int64_t kMostUnits = 32, kSlots = 16;  // steps that are read ahead, and one
+constexpr std::int64_t kMostWeights = 128;            // numbers of matrices that a lane keeps
+constexpr std::int64_t kMostValues = 48;              // other numbers
 
 std::int64_t units_of(const ChainBody& body) { return body.values[0].columns; }
 
@@ -77,41 +77,35 @@ class Writer {
       : chain_(chain), layout_(chain), body_(body), units_(units_of(body)) {}
 
   ChainKernel write() {
-    std::string text = head();
-    text += read_once();
-    text += read_ahead("r", "r");
-    text += fmt::format(
-        "  for (long long base = 0; base < a.length; base += kAhead) {{\n"
-        "#pragma unroll\n    for (int r = 0; r < kAhead; ++r) {{\n"
-        "      const long long n = base + r;\n      if (n >= a.length) continue;\n"
-        "      const long long at = {};\n",
-        place_of("n"));
-    text += take_step();
+    std::string inside = read_once();
+    inside += fmt::format(
+        "#pragma unroll\n  for (int n = 0; n < kAhead; ++n) {{\n{}  }}\n"
+        "#pragma unroll 4\n  for (long long n = 0; n < a.length; ++n) {{\n"
+        "    const long long at = {};\n    wait_for_copies<kAhead - 1>();\n",
+        fetch("n"), chain_.attrs().get<bool>("reverse") ? "a.length - 1 - n" : "n");
+    inside += take_step();
     for (int i = 0; i < layout_.states; ++i) {
-      text += write_out(layout_.first_before() + i, {.value = i, .columns = columns_of(i)}, "at");
+      inside += write_out(layout_.first_before() + i, {.value = i, .columns = columns_of(i)});
     }
     for (std::size_t i = 0; i < body_.stages.size(); ++i) {
-      text += std::visit([&](const auto& stage) { return code_of(stage, i); }, body_.stages[i]);
+      inside += std::visit([&](const auto& stage) { return code_of(stage, i); }, body_.stages[i]);
     }
     for (int i = 0; i < layout_.ys; ++i) {
       const auto y = static_cast<std::size_t>(layout_.states + i);
-      text += write_out(layout_.first_y() + i, body_.results[y], "at");
+      inside += write_out(layout_.first_y() + i, body_.results[y]);
     }
-    text += hand_over() + "    }\n  }\n";
+    inside += hand_over() + move_pointers() + "  }\n  wait_for_copies<0>();\n";
     for (int i = 0; i < layout_.states; ++i) {
-      text += write_out(i, {.value = i, .columns = columns_of(i)}, "0");
+      inside += write_out(i, {.value = i, .columns = columns_of(i)});
     }
-    return {text + "}\n", static_cast<std::size_t>(shared_floats_) * sizeof(float)};
+    return {head() + outputs_at_start() + inside + "}\n",
+            static_cast<std::size_t>(shared_floats_) * sizeof(float)};
   }
 
  private:
   const ChainValue& value(int index) const { return body_.values[static_cast<std::size_t>(index)]; }
   std::int64_t columns_of(int index) const { return value(index).columns; }
   std::int64_t registers(int index) const { return registers_of(columns_of(index), units_); }
-  std::string place_of(std::string_view step) const {
-    return chain_.attrs().get<bool>("reverse") ? fmt::format("a.length - 1 - ({})", step)
-                                               : std::string(step);
-  }
   // The register of an operand that belongs to the n-th piece of a result.
   std::string name_of(const ChainOperand& operand, std::int64_t piece) const {
     return fmt::format("v{}_{}", operand.value,
@@ -119,14 +113,10 @@ class Writer {
   }
 
   std::string head() const {
-    std::int64_t walking = 0;
-    for (const ChainValue& kept : body_.values) {
-      walking += kept.source == Source::sequence ? registers_of(kept.columns, units_) : 0;
-    }
     return fmt::format(
         "#include \"antichain/backends/cuda/device/chain.cuh\"\n"
         "using namespace antichain;\nusing namespace antichain::device;\n"
-        "constexpr int kUnits = {}, kAhead = {};\n"
+        "constexpr int kUnits = {}, kSlots = {}, kAhead = kSlots - 1;\n"
         "struct Arguments {{\n  long long length, rows;\n  const void* in[{}];\n  void* "
         "out[{}];\n}};\n"
         "extern \"C\" __global__ void __launch_bounds__(32) chain(const Arguments a) {{\n"
@@ -134,37 +124,50 @@ class Writer {
         "  const int lane = threadIdx.x;\n"
         "  const bool owns = lane < kUnits;\n"
         "  const int unit = owns ? lane : kUnits - 1;\n"
-        "  const long long row = blockIdx.x;\n",
-        units_,
-        walking <= 2   ? 8
-        : walking <= 6 ? 4
-                       : 2,
-        chain_.num_inputs(), chain_.num_outputs());
+        "  const long long row = blockIdx.x, first = {};\n",
+        units_, kSlots, chain_.num_inputs(), chain_.num_outputs(),
+        chain_.attrs().get<bool>("reverse") ? "a.length - 1" : "0");
   }
+  std::string_view sign() const { return chain_.attrs().get<bool>("reverse") ? "-" : ""; }
 
-  // Where a lane finds its number of a value's piece; `step` where it walks.
-  std::string address(int index, std::int64_t piece, std::string_view step) const {
+  // From step to step, in elements.
+  static std::string stride_of(const ChainValue& kept) {
+    return kept.kind == Kind::rows ? fmt::format("a.rows * {}", kept.columns)
+                                   : std::to_string(kept.columns);
+  }
+  // Where a lane finds its number of a value's piece, at the first step.
+  std::string address(int index, std::int64_t piece) const {
     const ChainValue& kept = value(index);
-    const std::string rows = kept.kind == Kind::rows ? " * a.rows + row" : "";
-    const std::string number =
-        is_number(kept.columns) ? "0" : fmt::format("{} * kUnits + unit", piece);
-    return fmt::format("((const float*)a.in[{}])[(({}){}) * {} + {}]", kept.input,
-                       kept.source == Source::sequence ? step : "0", rows, kept.columns, number);
+    std::string place = is_number(kept.columns) ? "0" : fmt::format("{} * kUnits + unit", piece);
+    if (kept.kind == Kind::rows) {
+      place += fmt::format(" + row * {}", kept.columns);
+    }
+    if (kept.source == Source::sequence) {
+      place += fmt::format(" + first * ({})", stride_of(kept));
+    }
+    return fmt::format("(const float*)a.in[{}] + {}", kept.input, place);
   }
 
-  // States and what stays the same over all steps.
+  // States and what stays the same over all steps. What walks is read ahead into a ring of steps:
+  // every lane reads what it has copied itself.
   std::string read_once() {
     std::string text;
     for (int i = 0; i < static_cast<int>(body_.values.size()); ++i) {
       const ChainValue& kept = value(i);
-      const bool walks = kept.source == Source::sequence, is_state = kept.source == Source::state;
       if (kept.kind == Kind::matrix || kept.source == Source::body) {
         continue;
       }
       for (std::int64_t j = 0; j < registers(i); ++j) {
-        text += walks ? fmt::format("  float q{}_{}[kAhead];\n", i, j)
-                      : fmt::format("  {}float v{}_{} = {};\n", is_state ? "" : "const ", i, j,
-                                    address(i, j, "0"));
+        if (kept.source == Source::sequence) {
+          text += fmt::format(
+              "  const float* p{0}_{1} = {2};\n"
+              "  float* const q{0}_{1} = &memory[{3}].rows[0] + lane;\n",
+              i, j, address(i, j), shared_floats_ / 4);
+          shared_floats_ += kSlots * kMostUnits;
+        } else {
+          text += fmt::format("  {}float v{}_{} = *({});\n",
+                              kept.source == Source::state ? "" : "const ", i, j, address(i, j));
+        }
       }
     }
     for (std::size_t i = 0; i < body_.stages.size(); ++i) {
@@ -199,23 +202,18 @@ class Writer {
     return text;
   }
 
-  // Reads the sequences of a step, if there is one, into the registers of slot r.
-  std::string fetch(std::string_view step) const {
-    std::string text;
+  // Begins to read the sequences of step `n`, if there is one, and moves on to the next.
+  std::string fetch(std::string_view n) const {
+    std::string copies, moves;
     for (int i = 0; i < static_cast<int>(body_.values.size()); ++i) {
       for (std::int64_t j = 0; value(i).source == Source::sequence && j < registers(i); ++j) {
-        text += fmt::format("        q{}_{}[r] = {};\n", i, j, address(i, j, place_of(step)));
+        copies +=
+            fmt::format("      copy_later(q{0}_{1} + ({2}) % kSlots * 32, p{0}_{1});\n", i, j, n);
+        moves += fmt::format("    p{}_{} += {}({});\n", i, j, sign(), stride_of(value(i)));
       }
     }
-    return text.empty() ? text
-                        : fmt::format("      if ({} < a.length) {{\n{}      }}\n", step, text);
-  }
-  std::string read_ahead(std::string_view slot, std::string_view step) const {
-    const std::string text = fetch(step);
-    return text.empty()
-               ? text
-               : fmt::format("#pragma unroll\n  for (int {} = 0; {} < kAhead; ++{}) {{\n{}  }}\n",
-                             slot, slot, slot, text);
+    return fmt::format("    if ({} < a.length) {{\n{}    }}\n{}    end_copies();\n", n, copies,
+                       moves);
   }
 
   std::string take_step() const {
@@ -224,8 +222,8 @@ class Writer {
       const Source source = value(i).source;
       for (std::int64_t j = 0; value(i).kind != Kind::matrix && j < registers(i); ++j) {
         text += source == Source::sequence
-                    ? fmt::format("      const float v{0}_{1} = q{0}_{1}[r];\n", i, j)
-                : source == Source::body ? fmt::format("      float v{}_{};\n", i, j)
+                    ? fmt::format("    const float v{0}_{1} = q{0}_{1}[n % kSlots * 32];\n", i, j)
+                : source == Source::body ? fmt::format("    float v{}_{};\n", i, j)
                                          : "";
       }
     }
@@ -235,7 +233,8 @@ class Writer {
   std::string code_of(const ChainProduct& product, std::size_t stage) const {
     const std::int64_t inner = product.left.columns, fours = (inner + 3) / 4;
     std::string text = fmt::format(
-        "      {{\n        float* const own = &m{}[(n % 2) * {}].rows[0];\n        if (owns) {{\n",
+        "      {{\n        float* const own = &m{}[int(n % 2) * {}].rows[0];\n        if (owns) "
+        "{{\n",
         stage, fours);
     for (std::int64_t j = 0; j < inner / units_; ++j) {
       text += fmt::format("          own[{} * kUnits + unit] = {};\n", j, name_of(product.left, j));
@@ -289,18 +288,38 @@ class Writer {
     return text;
   }
 
-  std::string write_out(int output, const ChainOperand& from, std::string_view step) const {
-    std::string text = fmt::format(
-        "      if (a.out[{0}] && owns) {{\n        float* const to = (float*)a.out[{0}] + ({1} * "
-        "a.rows + row) * {2};\n",
-        output, step, from.columns);
-    if (is_number(from.columns)) {
-      text += fmt::format("        if (lane == 0) to[0] = {};\n", name_of(from, 0));
+  // Who walks along the outputs: those of the last states stay where they are.
+  std::string outputs_at_start() const {
+    std::string text;
+    for (int i = 0; i < chain_.num_outputs(); ++i) {
+      const std::int64_t columns = columns_of_output(i);
+      const std::string start = i < layout_.states ? "0" : "first";
+      text += fmt::format(
+          "  float* o{0} = (float*)a.out[{0}] + ({1} * a.rows + row) * {2} + {3};\n"
+          "  const bool w{0} = a.out[{0}] != nullptr && {4};\n",
+          i, start, columns, is_number(columns) ? "0" : "unit",
+          is_number(columns) ? "lane == 0" : "owns");
     }
-    for (std::int64_t j = 0; !is_number(from.columns) && j < from.columns / units_; ++j) {
-      text += fmt::format("        to[{} * kUnits + unit] = {};\n", j, name_of(from, j));
+    return text;
+  }
+  std::string move_pointers() const {
+    std::string text;
+    for (int i = layout_.states; i < chain_.num_outputs(); ++i) {
+      text += fmt::format("    o{} += {}(a.rows * {});\n", i, sign(), columns_of_output(i));
     }
-    return text + "      }\n";
+    return text;
+  }
+  std::int64_t columns_of_output(int output) const {
+    const Dims& shape = chain_.output(output).shape();
+    return shape.back().constant();
+  }
+
+  std::string write_out(int output, const ChainOperand& from) const {
+    std::string text = fmt::format("    if (w{}) {{\n", output);
+    for (std::int64_t j = 0; j < registers_of(from.columns, units_); ++j) {
+      text += fmt::format("      o{}[{} * kUnits] = {};\n", output, j, name_of(from, j));
+    }
+    return text + "    }\n";
   }
 
   // The results become the states; none of them is another state.
