@@ -165,7 +165,8 @@ std::vector<Var> Session::forward_outputs(Op op) const {
 }
 
 std::string Session::explain(Op op, const DimEnv& sizes) const {
-  const bool here = backend_->device() == Device{} && &op.def() == &affine_scan_def();
+  const bool here = backend_->device() == Device{} && &op.def() == &affine_scan_def() &&
+                    is_bound(op.input(0).shape(), sizes);  // otherwise only a run knows
   return here ? cpu::explain_scan(op, sizes) : std::string();
 }
 

@@ -132,9 +132,10 @@ std::string draw_chart_file(const Chart& chart) {
       "<style>svg { background: #fff; font-family: sans-serif; } text { font-size: 12px; fill: "
       "#5a5f69; } text.title { font-size: 14px; fill: #1d2129; } .grid { stroke: #e3e5e9; }"
       "</style>\n";
+  constexpr std::string_view kTag = "<svg", kNamespace = " xmlns=\"http://www.w3.org/2000/svg\"";
   std::string svg = draw_chart(chart);
   svg.insert(svg.find('\n') + 1, kStyle);
-  return svg;
+  return svg.insert(kTag.size(), kNamespace);
 }
 
 std::string draw_chart(const Chart& chart) {
@@ -149,8 +150,7 @@ std::string draw_chart(const Chart& chart) {
   }
   const Axis x(x_range, kLeft, kWidth - kRight, 8), y(y_range, kHeight - kBottom, kTop, 5);
   std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" role=\"img\" "
-      "aria-label=\"{}\">\n"
+      "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n"
       "<text class=\"title\" x=\"{}\" y=\"18\">{}</text>\n",
       kWidth, kHeight, escape_html(chart.title), kLeft, escape_html(chart.title));
   svg += draw_marks(x, y, chart);

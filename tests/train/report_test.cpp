@@ -59,5 +59,13 @@ TEST(Report, IsOnePageThatNeedsNothingElse) {
   EXPECT_THAT(page, Not(HasSubstr("src=")));
 }
 
+TEST(Chart, AsAFile) {
+  const Chart chart{.title = "loss", .x_label = "step", .lines = {{"a & b", {{1, 2}, {2, 1}}}}};
+  const std::string file = draw_chart_file(chart);
+  EXPECT_EQ(file.rfind("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=", 0), 0U);
+  EXPECT_NE(file.find("<style>"), std::string::npos);
+  EXPECT_NE(file.find(">a &amp; b</text>"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace antichain
