@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 build = cmake --preset $(1) $(CMAKE_ARGS) && cmake --build --preset $(1) -j $(JOBS) $(2)
 test = ctest --preset $(1) -j $(JOBS) $(2)
 
-.PHONY: help run test test-gpu build install-packages lint format layering docs asan tsan minimal bench bench-scan bench-gpu results clean
+.PHONY: help run test test-gpu build install-packages lint format layering docs asan tsan minimal bench bench-scan bench-gpu bench-gpu-scan results clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -25,7 +25,7 @@ test: install-packages  ## install packages and a data set, build, and run every
 
 test-gpu:  ## build and run what needs an NVIDIA GPU; prints how many cases ran there, and what ran on the host
 	$(call build,cuda,--target tests-gpu)
-	for test in kernels chain scan attention training recipes conformance; do \
+	for test in kernels chain scan newton attention training recipes conformance; do \
 	  ANTICHAIN_REQUIRE_GPU=1 build-cuda/tests/backends_cuda/test_cuda_$$test --gtest_brief=1 || exit 1; done
 
 build:  ## build everything; the program is build/bin/antichain
@@ -71,6 +71,9 @@ bench-scan:  ## benchmarks of scans on the CPU; writes docs/results/scan_cpu.md
 
 bench-gpu:  ## benchmarks of the cuda backend, with PyTorch beside them; writes docs/results/gpu.md
 	@benchmarks/gpu/run
+
+bench-gpu-scan:  ## recurrent layers by scans on a GPU, with cuDNN beside them; writes docs/results/scan_gpu.md
+	@benchmarks/gpu/run_scan
 
 results:  ## train every recipe and write docs/results.md; takes hours
 	@scripts/install_packages data

@@ -1,5 +1,5 @@
-// Gradients by scans on a GPU, with the values of the CPU. It has no kernel for scans of chains,
-// which become chains.
+// Gradients by scans on a GPU, with the values of the CPU. Recurrent layers are scanned with
+// weights and diagonals; other chains have no kernel for scans and are walked step by step.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,20 +13,21 @@ namespace {
 
 using Layer = std::function<Var(Var xs)>;
 
-std::vector<Tensor> gradients(const SessionOptions& options, const Layer& layer) {
-  constexpr std::int64_t kTime = 37, kBatch = 5, kIn = 3;
+std::vector<Tensor> gradients(const SessionOptions& options, const Layer& layer,
+                              std::int64_t time = 37) {
+  constexpr std::int64_t kBatch = 5, kIn = 3;
   Session session(options);
   Graph graph = session.graph();
   const Var xs = graph.input("xs", f32, {"time", "batch", kIn});
   const Var loss = mean(square(layer(xs)));
   std::vector<Var> wanted = parameters(graph);
   wanted.push_back(xs);
-  std::vector<float> values(static_cast<std::size_t>(kTime * kBatch * kIn));
+  std::vector<float> values(static_cast<std::size_t>(time * kBatch * kIn));
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = std::sin(static_cast<float>(i));
   }
   return session
-      .compile(grad(loss, wanted))({{"xs", Tensor::of<float>({kTime, kBatch, kIn}, values)}})
+      .compile(grad(loss, wanted))({{"xs", Tensor::of<float>({time, kBatch, kIn}, values)}})
       .tensors();
 }
 
@@ -39,6 +40,34 @@ void expect_values_of_the_cpu(const Layer& layer) {
     const std::vector<Tensor> got = gradients({.device = "cuda", .always_scan = always}, layer);
     for (std::size_t i = 0; i < want.size(); ++i) {
       conformance::expect_close(got[i], want[i], 1e-5, "gradient " + std::to_string(i));
+    }
+  }
+}
+
+// All phases, with chunks that divide the steps and chunks that do not.
+TEST(CudaScan, OfWeightsInChunks) {
+  if (const std::string reason = missing_gpu(); !reason.empty()) {
+    GTEST_SKIP() << reason;
+  }
+  constexpr std::int64_t kTime = 700;
+  for (const std::int64_t units : {1, 6, 20, 32}) {
+    const nn::RecurrentOptions options{.engine = "scan"};
+    const std::pair<const char*, Layer> layers[] = {
+        {"rnn", [=](Var xs) { return nn::rnn(xs, units, options).all; }},
+        {"gru", [=](Var xs) { return nn::gru(xs, units, options).all; }},
+        {"lstm", [=](Var xs) { return nn::lstm(xs, units, options).all; }}};
+    for (const auto& [name, layer] : layers) {
+      const std::vector<Tensor> want = gradients({}, layer, kTime);
+      for (const std::int64_t chunk : {0, 7, 16, 100, 700}) {
+        SCOPED_TRACE(std::string(name) + " of " + std::to_string(units) + ", chunks of " +
+                     std::to_string(chunk));
+        const std::vector<Tensor> got = gradients(
+            {.device = "cuda", .scan_algorithm = chunk > 0 ? "chunked" : "", .scan_chunk = chunk},
+            layer, kTime);
+        for (std::size_t i = 0; i < want.size(); ++i) {
+          conformance::expect_close(got[i], want[i], 2e-5, "gradient " + std::to_string(i));
+        }
+      }
     }
   }
 }

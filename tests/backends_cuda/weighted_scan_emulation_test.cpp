@@ -137,9 +137,14 @@ void check(const Case& c) {
       for (const auto schedule :
            {emulated::Schedule::first_warp_first, emulated::Schedule::last_warp_first}) {
         std::vector<Four> shared(1 << 14);
-        emulated::run_block(
-            {.threads = 128, .block = static_cast<unsigned>(block), .schedule = schedule},
-            [&] { kernel(shared.data()); });
+        const auto arrival = schedule == emulated::Schedule::first_warp_first
+                                 ? emulated::Arrival::at_once
+                                 : emulated::Arrival::when_waited_for;
+        emulated::run_block({.threads = 128,
+                             .block = static_cast<unsigned>(block),
+                             .schedule = schedule,
+                             .arrival = arrival},
+                            [&] { kernel(shared.data()); });
       }
     }
   };

@@ -182,8 +182,8 @@ std::string packed(const Range& range, F number) {
 // By estimates of what bounds each phase: multiply-adds of all products, or of the product of one
 // chunk where there are few; chunk after chunk; step after step inside of a chunk.
 std::int64_t choose_chunk(const WeightedForm& form, const WeightedSizes& sizes) {
-  constexpr double kMultiplyAddsPerSecond = 1.5e13, kSecondsOfMultiplyAdd = 0.8e-9;
-  constexpr double kSecondsOfChunk = 0.12e-6, kSecondsOfStep = 60e-9, kSecondsOfWeight = 25e-9;
+  constexpr double kMultiplyAddsPerSecond = 1.5e13, kSecondsOfMultiplyAdd = 1.5e-9;
+  constexpr double kSecondsOfChunk = 0.2e-6, kSecondsOfStep = 60e-9, kSecondsOfWeight = 25e-9;
   constexpr double kSecondsOfPhases = 8e-6;
   const Layout layout(form, sizes.units);
   const auto steps = static_cast<double>(sizes.steps), places = static_cast<double>(sizes.places);
@@ -211,7 +211,8 @@ std::int64_t choose_chunk(const WeightedForm& form, const WeightedSizes& sizes) 
 std::string weighted_scan_text(const WeightedForm& form, std::int64_t units) {
   const auto self = [](std::int64_t number) { return number; };
   return fmt::format(
-      R"(#include "antichain/backends/cuda/device/weighted_scan.cuh"
+      R"(#include "antichain/backends/cuda/device/tensor_core.cuh"
+#include "antichain/backends/cuda/device/weighted_scan.cuh"
 using namespace antichain::device;
 struct Form {{
   static constexpr int units = {}, states = {}, weights = {}, diagonals = {}, products = {};

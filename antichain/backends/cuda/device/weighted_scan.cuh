@@ -4,7 +4,8 @@
 // A state has `states` parts of `units` numbers, N in all. A step is
 //   g[to] := b[to] + sum of diagonals d ∘ g[from] + sum of weights M u,   u = sum of c ∘ g[from],
 // and `Form` says which coefficients d and c there are. The code is for one form: its numbers are
-// constants, and what a thread holds lies in registers.
+// constants, and what a thread holds lies in registers. Copies to shared memory are those of
+// tensor_core.cuh, which is included before, or of a test.
 #pragma once
 
 namespace antichain::device {
@@ -51,7 +52,7 @@ long long step_at(const ScanArguments<Form>& a, long long n) {
 // would be read once and take more registers than there are.
 inline void read_from_here() { asm volatile("" ::: "memory"); }
 
-constexpr int kStepsPerRescale = 16;
+constexpr int kStepsPerRescale = 16, kRowsAtOnce = 4;
 
 // Takes the largest power of two out of a column, so that products over many steps stay in range.
 template <int count>
@@ -145,17 +146,21 @@ void multiply_chunks(const ScanArguments<Form>& a, Four* shared) {
           }
         }
       }
+      // Some rows at once: their sums do not wait for each other.
 #pragma unroll
-      for (int i = 0; i < H; ++i) {
+      for (int first = 0; first < H; first += kRowsAtOnce) {
         read_from_here();
 #pragma unroll
         for (int j = 0; j < kWide; ++j) {
-          const Four row = shared[(k * H + i) * kWide + j];
 #pragma unroll
-          for (int c = 0; c < Sizes::kTogether; ++c) {
+          for (int i = first; i < first + kRowsAtOnce && i < H; ++i) {
+            const Four row = shared[(k * H + i) * kWide + j];
 #pragma unroll
-            for (int m = 0; m < 4; ++m) {
-              next[c][listed(Form::weight_to, k) * H + i] += row.at[m] * u[c][4 * j + m];
+            for (int c = 0; c < Sizes::kTogether; ++c) {
+#pragma unroll
+              for (int m = 0; m < 4; ++m) {
+                next[c][listed(Form::weight_to, k) * H + i] += row.at[m] * u[c][4 * j + m];
+              }
             }
           }
         }
@@ -202,10 +207,10 @@ void walk_across(const ScanArguments<Form>& a, Four* shared) {
       const Four* const from = (const Four*)(a.products + product * Sizes::kColumns * kRows);
       Four* const to = buffer + chunk * (Sizes::kProduct / 4);
       for (int i = thread; i < kPieces; i += threads) {
-        to[i] = from[i];
+        copy_16_bytes(to + i, from + i, true);
       }
       for (int i = thread; i < Sizes::kColumns; i += threads) {
-        ((int*)(to + kPieces))[i] = a.exponents[product * Sizes::kColumns + i];
+        copy_4_bytes((int*)(to + kPieces) + i, a.exponents + product * Sizes::kColumns + i, true);
       }
     }
   };
@@ -217,6 +222,7 @@ void walk_across(const ScanArguments<Form>& a, Four* shared) {
     state[r] = row < N ? a.initial[place * N + row] : 0;
   }
   fetch(0, shared, threadIdx.x, blockDim.x);
+  wait_for_own_copies();
   __syncthreads();
   for (long long first = 0; first < a.chunks; first += kChunks) {
     Four* const own = shared + (first / kChunks % 2) * kBuffer;
