@@ -1,11 +1,23 @@
 #include "antichain/runtime/frame_binder.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 namespace antichain {
 
 namespace {
+
+// Makes room for sizes that an op finds out. Steps may do so at the same time, and an environment
+// that grows then would move what others read.
+void make_room_for_sizes(Op op, DimEnv& env) {
+  constexpr std::int64_t kNoValue = std::numeric_limits<std::int64_t>::min();  // as DimEnv has it
+  for (const std::uint32_t symbol : op.graph().found_sizes(op)) {
+    if (!env.is_bound(symbol)) {
+      env.bind(symbol, kNoValue);
+    }
+  }
+}
 
 // Values up to this size that depend on sizes alone are computed once and kept.
 constexpr std::size_t kFixedBytes = 4096;
@@ -57,6 +69,7 @@ void FrameBinder::lay_out_params() {
 }
 
 void FrameBinder::lay_out_step(const Program::Step& step) {
+  make_room_for_sizes(step.runner.op(), state_.env);
   if (!is_late(step)) {
     step.runner.check_constraints(state_.env);
     if (is_fixed(step)) {

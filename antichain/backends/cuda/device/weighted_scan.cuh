@@ -229,6 +229,7 @@ void walk_across(const ScanArguments<Form>& a, Four* shared) {
     if (warp > 0) {
       fetch(first + kChunks, shared + ((first / kChunks + 1) % 2) * kBuffer, threadIdx.x - 32,
             32 * (warps - 1));
+      wait_for_own_copies();
     } else {
       for (int chunk = 0; chunk < kChunks && first + chunk < a.chunks; ++chunk) {
         const float* const product = &own[chunk * (Sizes::kProduct / 4)].at[0];
