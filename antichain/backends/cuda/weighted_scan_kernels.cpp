@@ -189,7 +189,8 @@ std::int64_t choose_chunk(const WeightedForm& form, const WeightedSizes& sizes) 
   const auto steps = static_cast<double>(sizes.steps), places = static_cast<double>(sizes.places);
   const auto of_column =
       static_cast<double>(layout.weights * sizes.units * sizes.units);  // multiply-adds per step
-  const double of_thread = of_column * static_cast<double>(layout.columns / layout.group);
+  const std::int64_t together = layout.columns / layout.group;  // columns of a thread, or fewer
+  const double of_thread = of_column * static_cast<double>(together);
   const double step = kSecondsOfStep + kSecondsOfWeight * static_cast<double>(layout.weights);
   const double products =
       steps * places * of_column * static_cast<double>(layout.columns) / kMultiplyAddsPerSecond;

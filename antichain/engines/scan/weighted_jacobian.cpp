@@ -218,7 +218,7 @@ std::string find_weights(const TermWalk& walk, const JointState& joint, const Va
 std::string why_not_weighted(Op chain) {
   Graph& graph = chain.graph();
   const JointState joint(chain);
-  if (const std::string reason = why_not_units(joint); !reason.empty()) {
+  if (std::string reason = why_not_units(joint); !reason.empty()) {
     return reason;
   }
   if (chain.input(joint.parts[0].state).dtype() != DType::f32) {
@@ -239,7 +239,7 @@ std::string why_not_weighted(Op chain) {
   const auto changes = [&](Var value) { return changing.contains(value.id()); };
   TermWalk walk(before, false);
   for (Op op : schedule_region(graph, chain.regions()[0])) {
-    if (const std::string reason = walk.add(op, changes); !reason.empty()) {
+    if (std::string reason = walk.add(op, changes); !reason.empty()) {
       return reason;
     }
     if (std::ranges::any_of(op.inputs(), changes)) {
