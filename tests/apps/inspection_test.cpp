@@ -1,11 +1,10 @@
 // `antichain compare`, `gradcheck`, `bench`, `explain`.
 #include <gmock/gmock.h>
 
-#include <cstdlib>
 #include <fstream>
-#include <optional>
 
 #include "tests/apps/run_program.h"
+#include "tests/base/cache_folder.h"
 #include "tests/base/temporary_folder.h"
 
 namespace antichain {
@@ -197,30 +196,6 @@ TEST(Explain, SaysWhichAlgorithmAScanTakes) {
               ContainsRegex("^chunked with chunks of 4 steps, .*: asked for$"));
   EXPECT_EQ(choices("").size(), 0U);
 }
-
-// Sets the cache folder of programs that are run while it lives.
-class CacheFolder {
- public:
-  explicit CacheFolder(const std::string& folder) {
-    if (const char* before = std::getenv(kName)) {
-      before_ = before;
-    }
-    ::setenv(kName, folder.c_str(), 1);
-  }
-  ~CacheFolder() {
-    if (before_) {
-      ::setenv(kName, before_->c_str(), 1);
-    } else {
-      ::unsetenv(kName);
-    }
-  }
-  CacheFolder(const CacheFolder&) = delete;
-  CacheFolder& operator=(const CacheFolder&) = delete;
-
- private:
-  static constexpr const char* kName = "ANTICHAIN_CACHE";
-  std::optional<std::string> before_;
-};
 
 TEST(Calibrate, MeasuresOnce) {
   const TemporaryFolder folder;

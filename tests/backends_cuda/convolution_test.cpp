@@ -2,41 +2,17 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 
 #include "antichain/antichain.h"
 #include "tests/backends_cuda/gpu.h"
+#include "tests/base/cache_folder.h"
 #include "tests/base/temporary_folder.h"
 
 namespace antichain {
 namespace {
 
 namespace fs = std::filesystem;
-
-// With a folder for caches of its own, or none where the path is empty.
-class CacheFolder {
- public:
-  explicit CacheFolder(const fs::path& path) {
-    if (const char* const before = std::getenv(kName)) {
-      before_ = before;
-    }
-    ::setenv(kName, path.c_str(), 1);
-  }
-  ~CacheFolder() {
-    if (before_) {
-      ::setenv(kName, before_->c_str(), 1);
-    } else {
-      ::unsetenv(kName);
-    }
-  }
-  CacheFolder(const CacheFolder&) = delete;
-  CacheFolder& operator=(const CacheFolder&) = delete;
-
- private:
-  static constexpr const char* kName = "ANTICHAIN_CACHE";
-  std::optional<std::string> before_;
-};
 
 class CudaConvolution : public testing::Test {
  protected:

@@ -110,6 +110,41 @@ TEST(ParallelSteps, ErrorsReachTheCaller) {
   EXPECT_EQ(run.memory_report(feeds).num_parallel_steps > 0, cpu::num_threads() > 1);
 }
 
+// How often a loop runs is a size that is found out, here by steps on two lanes. In a program that
+// has never run, nobody has found any before.
+TEST(ParallelSteps, FindSizesAtTheSameTime) {
+  const cpu::Threads scope(2);
+  const auto gradients = [](const OptimiserOptions& options) {
+    Session session;
+    Graph graph = session.graph();
+    const Var x = graph.input("x", f64, {40}), factor = graph.input("factor", f64, {});
+    const auto step = [&](Var h, Var from) {
+      const LoopResult found = loop(
+          {from + h * h}, [](const Vars& s) { return less(s[0], 5); },
+          [&](const Vars& s) { return Vars{s[0] * factor}; });
+      return found.last[0] * 0.1;
+    };
+    Var loss = scalar(graph, f64, 0);
+    for (const double start : {0.1, 0.2}) {
+      loss = loss + sum(chain(scalar(graph, f64, start), x, step).all);
+    }
+    const Executable run = session.compile(grad(loss, {x, factor}), {.optimiser = options});
+    const Tensor values = Tensor::full(f64, {40}, 0.7);
+    const Feeds feeds = {{"x", values}, {"factor", Tensor::scalar(1.3)}};
+    std::vector<Tensor> found = run(feeds).tensors();
+    EXPECT_EQ(run.memory_report(feeds).num_parallel_steps > 0,
+              options.disabled.empty() && cpu::num_threads() > 1);
+    return found;
+  };
+  const std::vector<Tensor> serial = gradients({.disabled = {std::string(kParallelSteps)}});
+  for (int i = 0; i < 20; ++i) {
+    const std::vector<Tensor> parallel = gradients({});
+    for (std::size_t n = 0; n < serial.size(); ++n) {
+      expect_same_bits(serial[n], parallel[n], "gradient");
+    }
+  }
+}
+
 TEST(ParallelSteps, AMemoryBudgetRunsOneAfterTheOther) {
   const cpu::Threads scope(2);
   const Model model = towers();

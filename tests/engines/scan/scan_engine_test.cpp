@@ -3,8 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include <random>
-
 #include "antichain/autodiff/grad.h"
 #include "antichain/graph/traversal.h"
 #include "antichain/ops/affine_scan.h"
@@ -20,6 +18,7 @@
 #include "antichain/ops/sorting.h"
 #include "antichain/session/session.h"
 #include "tests/conformance/compare.h"
+#include "tests/engines/scan/random_values.h"
 
 namespace antichain {
 namespace {
@@ -30,16 +29,6 @@ struct Input {
   std::vector<DimSpec> declared;
   Shape shape;
 };
-
-Tensor random_values(const Shape& shape, std::uint64_t seed) {
-  std::mt19937_64 generator(seed);
-  std::uniform_real_distribution<double> draw(-1, 1);
-  std::vector<double> values(static_cast<std::size_t>(numel(shape)));
-  for (double& value : values) {
-    value = draw(generator);
-  }
-  return Tensor::of<double>(shape, values);
-}
 
 std::vector<Tensor> gradients(const std::vector<Input>& inputs, const Loss& loss,
                               const std::string& engine, bool second) {

@@ -3,8 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include <random>
-
 #include "antichain/autodiff/grad.h"
 #include "antichain/engines/scan/stage_cuts.h"
 #include "antichain/graph/traversal.h"
@@ -21,6 +19,7 @@
 #include "antichain/session/eager.h"
 #include "antichain/session/session.h"
 #include "tests/conformance/compare.h"
+#include "tests/engines/scan/random_values.h"
 
 namespace antichain::scan {
 namespace {
@@ -35,16 +34,6 @@ struct Model {
   std::vector<Shape> weights;
   std::function<Var(Var x, const Vars& weights)> loss;
 };
-
-Tensor random_values(const Shape& shape, std::uint64_t seed) {
-  std::mt19937_64 generator(seed);
-  std::uniform_real_distribution<double> draw(-1, 1);
-  std::vector<double> values(static_cast<std::size_t>(numel(shape)));
-  for (double& value : values) {
-    value = draw(generator);
-  }
-  return Tensor::of<double>(shape, values);
-}
 
 Var flattened(Var x) { return reshape(x, {x.dim(0), numel(x.shape()) / x.dim(0)}); }
 

@@ -3,8 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include <random>
-
 #include "antichain/autodiff/grad.h"
 #include "antichain/engines/backprop/backprop_engine.h"
 #include "antichain/engines/scan/scan_engine.h"
@@ -16,6 +14,7 @@
 #include "antichain/ops/slicing.h"
 #include "antichain/session/session.h"
 #include "tests/conformance/compare.h"
+#include "tests/engines/scan/random_values.h"
 
 namespace antichain {
 namespace {
@@ -52,16 +51,6 @@ Vars crossed(const Vars& s, Var x, Var w) {
   return {tanh(a[0] + b[1]) + stop_gradient(s[1]), sin(a[2] * b[3]) - 0.3 * s[0]};
 }
 
-Tensor random_values(const Shape& shape, std::uint64_t seed) {
-  std::mt19937_64 generator(seed);
-  std::uniform_real_distribution<double> draw(-1, 1);
-  std::vector<double> values(static_cast<std::size_t>(numel(shape)));
-  for (double& value : values) {
-    value = draw(generator);
-  }
-  return Tensor::of<double>(shape, values).cast(f32);
-}
-
 struct Found {
   std::vector<Tensor> gradients;
   bool weighted = false;
@@ -88,12 +77,13 @@ Found gradients(const Cell& cell, bool reverse, std::unique_ptr<GradientEngine> 
   for (Op op : schedule(graph, grads)) {
     result.weighted = result.weighted || &op.def() == &weighted_scan_def();
   }
-  result.gradients = session
-                         .compile(grads)({{"a", random_values({kBatch, kUnits}, 1)},
-                                          {"b", random_values({kBatch, kUnits}, 2)},
-                                          {"xs", random_values({kSteps, kBatch, 4 * kUnits}, 3)},
-                                          {"w", random_values({kUnits, 4 * kUnits}, 4)}})
-                         .tensors();
+  result.gradients =
+      session
+          .compile(grads)({{"a", random_values({kBatch, kUnits}, 1).cast(f32)},
+                           {"b", random_values({kBatch, kUnits}, 2).cast(f32)},
+                           {"xs", random_values({kSteps, kBatch, 4 * kUnits}, 3).cast(f32)},
+                           {"w", random_values({kUnits, 4 * kUnits}, 4).cast(f32)}})
+          .tensors();
   return result;
 }
 
