@@ -82,13 +82,14 @@ std::vector<Tensor> wanted(const std::vector<Tensor>& inputs, bool reverse) {
 struct Case {
   long long steps, places, chunk;
   bool reverse;
-  float scale = 1;  // of weights; they expand beyond the range of f32 where it is large
+  float scale = 1;                 // of weights
+  float b_scale = 1, initial = 1;  // of what is added, and of the first state
 };
 
 void expect_close(const std::vector<float>& found, const Tensor& want, double tolerance) {
   const std::vector<double> values = want.to_vector<double>();
   ASSERT_EQ(found.size(), values.size());
-  double largest = 1e-30;
+  double largest = 1e-300;
   for (const double value : values) {
     largest = std::max(largest, std::abs(value));
   }
@@ -103,7 +104,8 @@ void check(const Case& c) {
   constexpr int N = Sizes::kState, H = Sizes::kUnits;
   const long long chunks = (c.steps + c.chunk - 1) / c.chunk, walks = chunks * c.places;
   std::vector<Tensor> inputs = {drawn({Form::weights, H, H}, c.scale / std::sqrt(float{H}), 1),
-                                drawn({c.steps, c.places, N}, 1, 2), drawn({c.places, N}, 1, 3)};
+                                drawn({c.steps, c.places, N}, c.b_scale, 2),
+                                drawn({c.places, N}, c.initial, 3)};
   for (std::uint64_t i = 0; i < Sizes::kCoefficients; ++i) {
     inputs.push_back(drawn({c.steps, c.places, H}, 0.5F, 4 + i));
   }
@@ -171,10 +173,10 @@ TEST(WeightedScanEmulation, OneWeight) { check_cases<Rnn>(); }
 TEST(WeightedScanEmulation, WeightsAndADiagonal) { check_cases<Gru>(); }
 TEST(WeightedScanEmulation, TwoParts) { check_cases<Lstm>(); }
 
-// A product over a chunk is beyond 1e38 while states, which forget now and then, are not.
+// A product over a chunk is beyond 1e38, while states, small at first, are not.
 TEST(WeightedScanEmulation, ProductsBeyondTheRange) {
-  check<Rnn>({200, 1, 100, true, 0.01F});  // below it
-  check<Rnn>({48, 2, 24, false, 8});
+  check<Rnn>({110, 2, 100, false, 12, 0, 1e-36F});
+  check<Rnn>({110, 1, 100, true, 12, 0, 0});  // all states are 0
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ enum Slot : std::size_t {
 
 class WeightedScanPlan {
  public:
-  WeightedScanPlan(const KernelContext& context, const Context& device) : device_(device) {
+  WeightedScanPlan(const KernelContext& context, const Context& device) {
     const WeightedForm form = WeightedForm::of(*context.attrs);
     for (int i = 0; i < context.num_inputs(); ++i) {
       inputs_.push_back(PackedInput::whole(device, context.in(i)));
@@ -125,7 +125,6 @@ class WeightedScanPlan {
     return std::min(sizes.steps, given > 0 ? given : choose_chunk(form, sizes));
   }
 
-  Context device_;
   std::vector<PackedInput> inputs_;
   std::shared_ptr<Buffer> products_, exponents_, carried_;
   std::vector<Launch> launches_;
@@ -180,7 +179,9 @@ std::string packed(const Range& range, F number) {
 }  // namespace
 
 // By estimates of what bounds each phase: multiply-adds of all products, or of the product of one
-// chunk where there are few; chunk after chunk; step after step inside of a chunk.
+// chunk where there are few; chunk after chunk; step after step inside of a chunk. Round numbers:
+// a step and all products are as measured, the times of a multiply-add and of a chunk are not yet
+// those of the kernels as they are (benchmarks/gpu/run_scan measures them).
 std::int64_t choose_chunk(const WeightedForm& form, const WeightedSizes& sizes) {
   constexpr double kMultiplyAddsPerSecond = 1.5e13, kSecondsOfMultiplyAdd = 1.5e-9;
   constexpr double kSecondsOfChunk = 0.2e-6, kSecondsOfStep = 60e-9, kSecondsOfWeight = 25e-9;

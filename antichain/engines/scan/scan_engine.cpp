@@ -154,10 +154,24 @@ class ScanEngine final : public GradientEngine {
 
   // Whether the kernel for weighted scans is there and takes the steps of a chain.
   bool is_weighted(Op region_op) const {
-    return options_.weighted && !is_stack(region_op) && scan::why_not_stacked(region_op).empty() &&
-           (options_.algorithm.empty() || options_.algorithm == kScanSerial ||
-            options_.algorithm == kScanChunked) &&
-           scan::why_not_weighted(region_op).empty();
+    return options_.weighted && !is_stack(region_op) && why_not_by_weights(region_op).empty();
+  }
+
+  std::string why_not_by_weights(Op chain) const {
+    if (std::string reason = scan::why_not_stacked(chain); !reason.empty()) {
+      return reason;
+    }
+    const bool is_known = options_.algorithm.empty() || options_.algorithm == kScanSerial ||
+                          options_.algorithm == kScanChunked;
+    return is_known ? scan::why_not_weighted(chain)
+                    : "the algorithm " + options_.algorithm + " was asked for";
+  }
+
+  std::string why_never(Op region_op) const {
+    return options_.weighted && !is_stack(region_op)
+               ? "step by step: this device scans only with weights that stay the same, and " +
+                     why_not_by_weights(region_op)
+               : "step by step: this device has no kernel for scans";
   }
 
   scan::WalkChoice choose(Op region_op) const {
@@ -166,7 +180,7 @@ class ScanEngine final : public GradientEngine {
     }
     switch (options_.when) {
       case ScanWhen::always: return {true, "by a scan, as it was asked for"};
-      case ScanWhen::never: return {false, "step by step: this device has no kernel for scans"};
+      case ScanWhen::never: return {false, why_never(region_op)};
       case ScanWhen::where_faster: break;
     }
     // Products of Jacobians are many times the work of back-propagation, and there are a few stages
