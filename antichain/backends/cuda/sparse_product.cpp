@@ -82,6 +82,8 @@ KernelFunction plan_csr_product(const KernelContext& context, const Context& dev
   const std::int64_t blocks = std::min({wanted, kMostBlocks, std::max<std::int64_t>(1, room)});
   const auto whole = DeviceContext::allocate(
       device, by_vector ? 0 : static_cast<std::size_t>(blocks * kWarpsPerBlock * row_bytes));
+  // Columns outside of the result are added up as well, from whatever is there.
+  device->fill(whole->data(), 0, whole->bytes());
   std::vector<std::int64_t> slots = {count,
                                      rows,
                                      inner,
