@@ -4,6 +4,7 @@
 
 #include "antichain/graph/infer_context.h"
 #include "antichain/ops/control_flow.h"
+#include "antichain/ops/creation.h"
 #include "antichain/ops/definition_parts.h"
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/matmul.h"
@@ -14,7 +15,7 @@ namespace antichain {
 
 namespace {
 
-constexpr int kWeights = 0, kB = 1, kInitial = 2, kFirstCoefficient = 3;
+constexpr int kWeights = 0, kInitial = 1, kFirstCoefficient = 2;  // b, if there is one, is last
 
 void require_form(const InferContext& context, const WeightedForm& form) {
   const auto is_state = [&](std::int64_t part) { return part >= 0 && part < form.states; };
@@ -38,25 +39,36 @@ void require_form(const InferContext& context, const WeightedForm& form) {
 std::vector<VarType> infer_weighted_scan(InferContext& context) {
   const WeightedForm form = WeightedForm::of(context.attrs());
   require_form(context, form);
-  context.require_inputs(kFirstCoefficient +
-                         static_cast<int>(form.diagonals.size() + form.products.size()));
+  const auto coefficients = static_cast<int>(form.diagonals.size() + form.products.size());
+  const bool adds = context.attrs().get<bool>("adds");
+  require(
+      adds || coefficients > 0,
+      "weighted_scan: nothing says how many steps there are; it has neither b nor coefficients");
+  const int end = kFirstCoefficient + coefficients;
+  context.require_inputs(end + (adds ? 1 : 0));
   context.require_dtype(0, kFloats);
   const DType dtype = context.require_same_dtype();
   context.require_rank(kWeights, 3);
-  context.require_min_rank(kB, 2);
-  const Dims &weights = context.shape(kWeights), &b = context.shape(kB);
+  context.require_min_rank(kInitial, 1);
+  context.require_min_rank(kFirstCoefficient, 2);
+  const Dims &weights = context.shape(kWeights), &initial = context.shape(kInitial);
   context.unify(weights[0], Dim(static_cast<std::int64_t>(form.weight_to.size())),
                 "number of weights and the form's");
   context.unify(weights[1], weights[2], "rows and columns of a weight");
-  context.unify(b.back(), weights[1] * form.states, "sizes of b and of all parts of a state");
-  context.unify(Dims(b.begin() + 1, b.end()), context.shape(kInitial),
-                "shapes of a step of b and of initial");
-  Dims part = b;
+  context.unify(initial.back(), weights[1] * form.states,
+                "sizes of initial and of all parts of a state");
+  Dims all = initial, part = initial;
   part.back() = weights[1];
-  for (int i = kFirstCoefficient; i < context.num_inputs(); ++i) {
+  for (Dims* dims : {&all, &part}) {
+    dims->insert(dims->begin(), context.shape(kFirstCoefficient)[0]);
+  }
+  for (int i = kFirstCoefficient; i < end; ++i) {
     context.unify(context.shape(i), part, "shapes of a coefficient and of a part of all states");
   }
-  return {{dtype, b}, {dtype, context.shape(kInitial)}};
+  if (adds) {
+    context.unify(context.shape(end), all, "shapes of b and of all states");
+  }
+  return {{dtype, all}, {dtype, initial}};
 }
 
 Var part_of(Var joint, std::int64_t part, std::int64_t parts, Dim units) {
@@ -72,7 +84,8 @@ std::vector<Var> decompose_weighted_scan(Op op) {
   const WeightedForm form = WeightedForm::of(op.attrs());
   const Dim units = op.input(kWeights).dim(1);
   const std::size_t num_weights = form.weight_to.size();
-  Vars weights, xs = {op.input(kB)};
+  const bool adds = op.attrs().get<bool>("adds");
+  Vars weights, xs;
   for (std::size_t k = 0; k < num_weights; ++k) {
     weights.push_back(index(op.input(kWeights), 0, static_cast<std::int64_t>(k)));
   }
@@ -80,12 +93,14 @@ std::vector<Var> decompose_weighted_scan(Op op) {
     xs.push_back(op.input(i));
   }
   const auto step = [&](Var, const Vars& s, const Vars& x) -> StepResult {
-    Vars before, next, u(num_weights);
+    Vars before, next(static_cast<std::size_t>(form.states)), u(num_weights);
     for (std::int64_t part = 0; part < form.states; ++part) {
       before.push_back(part_of(s[0], part, form.states, units));
-      next.push_back(part_of(x[0], part, form.states, units));
+      if (adds) {
+        next[static_cast<std::size_t>(part)] = part_of(x.back(), part, form.states, units);
+      }
     }
-    std::size_t coefficient = 1;
+    std::size_t coefficient = 0;
     for (const auto& [to, from] : form.diagonals) {
       add_to(next[static_cast<std::size_t>(to)],
              x[coefficient++] * before[static_cast<std::size_t>(from)]);
@@ -100,6 +115,9 @@ std::vector<Var> decompose_weighted_scan(Op op) {
                matmul(u[k], weights[k], {.transpose_b = true}));
       }
     }
+    for (Var& part : next) {
+      part = part.valid() ? part : zeros_like(before[0]);
+    }
     return {{form.states == 1 ? next[0] : concat(next, -1)}};
   };
   const ChainResult found = chain({op.input(kInitial)}, xs, step,
@@ -113,10 +131,14 @@ struct Walk {
   const std::vector<double>& weights;
   std::size_t units;
 
-  // Replaces the state by the one after a step whose b and coefficients begin at these places.
+  // Replaces the state by the one after a step whose b, if any, and coefficients begin at these
+  // places.
   void step(std::vector<double>& state, const double* b,
             const std::vector<const double*>& coefficients) const {
-    std::vector<double> next(b, b + state.size()), u(form.weight_to.size() * units);
+    std::vector<double> next(state.size()), u(form.weight_to.size() * units);
+    if (b != nullptr) {
+      next.assign(b, b + state.size());
+    }
     std::size_t coefficient = 0;
     for (const auto& [to, from] : form.diagonals) {
       const double* const d = coefficients[coefficient++];
@@ -147,18 +169,23 @@ struct Walk {
 void weighted_scan_reference(KernelContext& context) {
   const WeightedForm form = WeightedForm::of(*context.attrs);
   const std::vector<double> weights = load<double>(context.in(kWeights)),
-                            b = load<double>(context.in(kB)),
                             initial = load<double>(context.in(kInitial));
   std::vector<std::vector<double>> coefficients;
   for (int i = kFirstCoefficient; i < context.num_inputs(); ++i) {
     coefficients.push_back(load<double>(context.in(i)));
+  }
+  std::vector<double> b;
+  const bool adds = context.attr<bool>("adds");
+  if (adds) {
+    b = coefficients.back();
+    coefficients.pop_back();
   }
   const bool reverse = context.attr<bool>("reverse");
   const auto units = static_cast<std::size_t>(context.in(kWeights).shape()[1]);
   const auto size = units * static_cast<std::size_t>(form.states);
   const auto steps = static_cast<std::size_t>(context.out().shape()[0]);
   const std::size_t places = size == 0 ? 0 : initial.size() / size;
-  std::vector<double> before(b.size()), last(initial.size());
+  std::vector<double> before(steps * initial.size()), last(initial.size());
   const Walk walk{form, weights, units};
   for (std::size_t place = 0; place < places; ++place) {
     std::vector<double> state(initial.begin() + static_cast<std::ptrdiff_t>(place * size),
@@ -170,7 +197,7 @@ void weighted_scan_reference(KernelContext& context) {
       for (const std::vector<double>& coefficient : coefficients) {
         here.push_back(coefficient.data() + at * units);
       }
-      walk.step(state, b.data() + at * size, here);
+      walk.step(state, adds ? b.data() + at * size : nullptr, here);
     }
     std::ranges::copy(state, last.begin() + static_cast<std::ptrdiff_t>(place * size));
   }
@@ -182,19 +209,27 @@ std::vector<Sample> weighted_scan_samples() {
   const WeightedForm rnn{1, {0}, {}, {{0, 0}}}, gru{1, {0, 0}, {{0, 0}}, {{0, 0}, {1, 0}}},
       lstm{2, {0, 0}, {{1, 1}, {0, 1}}, {{0, 0}, {0, 1}, {1, 1}}};
   const auto sample = [](std::string label, const WeightedForm& form, std::int64_t steps,
-                         std::int64_t units, const AffineScanOptions& options) -> Sample {
+                         std::int64_t units, const AffineScanOptions& options,
+                         bool adds = true) -> Sample {
     const auto weights = static_cast<std::int64_t>(form.weight_to.size());
     std::vector<SampleInput> inputs = {{{weights, units, units}, -1, 1},
-                                       {{steps, 2, form.states * units}, -1, 1},
                                        {{2, form.states * units}, -1, 1}};
     inputs.insert(inputs.end(), form.diagonals.size() + form.products.size(),
                   {{steps, 2, units}, -1, 1});
-    return {std::move(label), inputs, [form, options](Graph&, Inputs in) -> Vars {
+    if (adds) {
+      inputs.push_back({{steps, 2, form.states * units}, -1, 1});
+    }
+    return {std::move(label), inputs, [form, options, adds](Graph&, Inputs in) -> Vars {
               const auto first = in.begin() + kFirstCoefficient,
-                         second = first + static_cast<std::ptrdiff_t>(form.diagonals.size());
-              const AffineScan found = weighted_scan(
-                  form, {in[kWeights], in[kB], in[kInitial], {first, second}, {second, in.end()}},
-                  options);
+                         second = first + static_cast<std::ptrdiff_t>(form.diagonals.size()),
+                         end = second + static_cast<std::ptrdiff_t>(form.products.size());
+              const AffineScan found = weighted_scan(form,
+                                                     {.weights = in[kWeights],
+                                                      .initial = in[kInitial],
+                                                      .diagonals = {first, second},
+                                                      .coefficients = {second, end},
+                                                      .b = adds ? *end : Var()},
+                                                     options);
               return {found.before, found.last};
             }};
   };
@@ -206,6 +241,9 @@ std::vector<Sample> weighted_scan_samples() {
           sample("chunks", lstm, 7, 3, {.algorithm = kScanChunked, .chunk = 2}),
           sample("chunks, reverse", rnn, 6, 5,
                  {.reverse = true, .algorithm = kScanChunked, .chunk = 3}),
+          sample("nothing is added", gru, 5, 3, {.reverse = true}, false),
+          sample("nothing is added, chunks", lstm, 5, 2, {.algorithm = kScanChunked, .chunk = 2},
+                 false),
           sample("one step", rnn, 1, 2, {}),
           sample("no step", gru, 0, 2, {})};
 }
@@ -227,17 +265,28 @@ WeightedForm WeightedForm::of(const Attrs& attrs) {
   return form;
 }
 
+bool fits_weighted_scan(const WeightedForm& form, std::int64_t units) {
+  constexpr std::int64_t kMostStates = 2, kMostNumbers = 128, kMostWeightNumbers = 128 * 128;
+  constexpr std::size_t kMostWeights = 4, kMostListed = 16;
+  const std::size_t weights = form.weight_to.size();
+  return units > 0 && form.states <= kMostStates && form.states * units <= kMostNumbers &&
+         weights > 0 && weights <= kMostWeights &&
+         static_cast<std::int64_t>(weights) * units * units <= kMostWeightNumbers &&
+         !form.products.empty() && form.products.size() <= kMostListed &&
+         form.diagonals.size() <= kMostListed;
+}
+
 const OpDef& weighted_scan_def() {
   static const OpDef def{
       .name = "weighted_scan",
       .doc =
           "The states of a recurrence before each step, and the last; its matrices are weights "
-          "that "
-          "stay the same, times diagonals, and diagonals.",
+          "that stay the same, times diagonals, and diagonals.",
       .attributes = {{"states", "parts of a state", {std::int64_t{1}}},
                      {"weight_to", "by weight: the part that its products are added to"},
                      {"diagonals", "pairs: the part that is added to, and the one multiplied"},
                      {"products", "pairs: the weight, and the part that is multiplied before"},
+                     {"adds", "something is added in each step: the last input", {true}},
                      {"reverse", "from the last step to the first", {false}},
                      {"algorithm", "serial or chunked; empty: chosen by sizes", {std::string()}},
                      {"chunk",
@@ -260,14 +309,18 @@ AffineScan weighted_scan(const WeightedForm& form, const WeightedScanInputs& inp
   for (const auto& [weight, from] : form.products) {
     products.insert(products.end(), {weight, from});
   }
-  std::vector<Operand> operands = {inputs.weights, inputs.b, inputs.initial};
+  std::vector<Operand> operands = {inputs.weights, inputs.initial};
   operands.insert(operands.end(), inputs.diagonals.begin(), inputs.diagonals.end());
   operands.insert(operands.end(), inputs.coefficients.begin(), inputs.coefficients.end());
+  if (inputs.b.valid()) {
+    operands.emplace_back(inputs.b);
+  }
   const std::vector<Var> found = apply_all(weighted_scan_def(), operands,
                                            {{"states", form.states},
                                             {"weight_to", Ints(form.weight_to)},
                                             {"diagonals", diagonals},
                                             {"products", products},
+                                            {"adds", inputs.b.valid()},
                                             {"reverse", options.reverse},
                                             {"algorithm", options.algorithm},
                                             {"chunk", options.chunk}});

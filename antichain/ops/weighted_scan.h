@@ -9,9 +9,6 @@
 
 namespace antichain {
 
-/// How many units a part may have for the kernels that there are, of f32 values.
-inline constexpr std::int64_t kMostWeightedUnits = 32;
-
 /// Says what a step consists of. A state has `states` parts of equal size, g[0], g[1], ...; a step
 /// adds up, for every part, b, products of the diagonals with parts, and products of weights:
 ///   g[to] := b[to] + Σ diagonal ∘ g[from] + Σ weight u,  u = Σ coefficient ∘ g[from].
@@ -32,11 +29,16 @@ struct WeightedForm {
   static WeightedForm of(const Attrs& attrs);
 };
 
+/// Whether there may be kernels: states must fit into registers, weights into the memory that a
+/// block of threads shares.
+bool fits_weighted_scan(const WeightedForm& form, std::int64_t units);
+
 struct WeightedScanInputs {
   Var weights;                    // [weights, units, units]
-  Var b, initial;                 // [time, ..., states * units], [..., states * units]
+  Var initial;                    // [..., states * units]
   std::vector<Var> diagonals;     // each [time, ..., units], as the form lists them
   std::vector<Var> coefficients;  // of the form's products, likewise
+  Var b = {};                     // [time, ..., states * units]; none where nothing is added
 };
 
 /// Returns the states before each step, and the last. Of the algorithms there are `serial` and

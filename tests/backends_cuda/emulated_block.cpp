@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -23,12 +24,14 @@ struct Copy {
   void* to;
   const void* from;  // null: zeros
   std::size_t bytes;
+  std::size_t step;
 };
 
 struct Thread {
   ucontext_t context;
   std::unique_ptr<std::byte[]> stack{new std::byte[kStackBytes]};
   std::vector<Copy> copies;
+  std::size_t steps = 0;  // of copies, that have ended
   bool is_done = false;
 };
 
@@ -153,21 +156,27 @@ void begin_copy(void* to, const void* from, std::size_t bytes, bool wanted) {
   };
   ensure(is_aligned(to) && is_aligned(from), "a copy is not aligned");
   Thread& own = running->own();
-  own.copies.push_back({to, wanted ? from : nullptr, bytes});
+  own.copies.push_back({to, wanted ? from : nullptr, bytes, own.steps});
   if (running->options->arrival == Arrival::at_once) {
-    finish_copies();
+    finish_copies(0);
   }
 }
 
-void finish_copies() {
-  for (const Copy& copy : running->own().copies) {
+void end_copies() { ++running->own().steps; }
+
+void finish_copies(std::size_t steps) {
+  Thread& own = running->own();
+  std::erase_if(own.copies, [&](const Copy& copy) {
+    if (steps > 0 && copy.step + steps >= own.steps) {
+      return false;
+    }
     if (copy.from != nullptr) {
       std::memcpy(copy.to, copy.from, copy.bytes);
     } else {
       std::memset(copy.to, 0, copy.bytes);
     }
-  }
-  running->own().copies.clear();
+    return true;
+  });
 }
 
 }  // namespace antichain::emulated
@@ -237,6 +246,30 @@ void add_product_of(float (&sums)[4], const Quad& a, unsigned b0, unsigned b1,
                static_cast<double>(b_at(k, lane % 4 * 2 + i % 2));
     }
     sums[i] = static_cast<float>(total);
+  }
+}
+
+// As tensor_core.cuh says. The hardware leaves the last 13 bits of factors out, and rounds sums
+// towards 0.
+void add_short_product(float (&sums)[4], const float (&a)[4], float b0, float b1) {
+  const auto word = [](float value) -> std::uint64_t {
+    return std::bit_cast<std::uint32_t>(value) & 0xffffe000U;
+  };
+  const emulated::Words* lanes = emulated::exchange(
+      kAllLanes, {{word(a[0]), word(a[1]), word(a[2]), word(a[3]), word(b0), word(b1)}});
+  const auto value = [&](unsigned lane, unsigned which) {
+    return static_cast<double>(
+        std::bit_cast<float>(static_cast<std::uint32_t>(lanes[lane].at[which])));
+  };
+  const unsigned lane = threadIdx.x % 32;
+  for (unsigned i = 0; i < 4; ++i) {
+    double total = sums[i];
+    for (unsigned k = 0; k < 8; ++k) {
+      total += value(lane / 4 * 4 + k / 2, i / 2 * 2 + k % 2) *
+               value((lane % 4 * 2 + i % 2) * 4 + k / 2, 4 + k % 2);
+    }
+    const auto nearest = static_cast<float>(total);
+    sums[i] = std::abs(nearest) > std::abs(total) ? std::nextafterf(nearest, 0) : nearest;
   }
 }
 

@@ -41,9 +41,11 @@ struct Words {
 /// Gives words to the lanes that the mask names, all of which call it, and returns those of every
 /// lane. They are there until this lane waits again.
 const Words* exchange(unsigned mask, const Words& own);
-/// Copies, now or when somebody waits.
+/// Copies, now or when somebody waits: for all copies but those of the last steps, that
+/// `end_copies` ended.
 void begin_copy(void* to, const void* from, std::size_t bytes, bool wanted);
-void finish_copies();
+void end_copies();
+void finish_copies(std::size_t steps);
 
 }  // namespace antichain::emulated
 
@@ -83,6 +85,8 @@ inline bool __any_sync(unsigned mask, bool value) {
   }
   return any;
 }
+inline unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(value); }
+inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
 inline int __popc(unsigned word) { return std::popcount(word); }
 
 namespace antichain::device {
@@ -111,6 +115,7 @@ template <class T>
 void add_product(float (&sums)[4], const Quad& a, unsigned b0, unsigned b1) {
   add_product_of(sums, a, b0, b1, [](unsigned short bits) { return value_of(T{bits}); });
 }
+void add_short_product(float (&sums)[4], const float (&a)[4], float b0, float b1);
 template <class T>
 unsigned paired(float first, float second) {
   T low, high;
@@ -133,6 +138,11 @@ inline void copy_16_bytes(void* to, const void* from, bool wanted) {
 inline void copy_4_bytes(void* to, const void* from, bool wanted) {
   emulated::begin_copy(to, from, 4, wanted);
 }
-inline void wait_for_own_copies() { emulated::finish_copies(); }
+inline void wait_for_own_copies() { emulated::finish_copies(0); }
+inline void end_copies() { emulated::end_copies(); }
+template <int kSteps>
+void wait_for_copies() {
+  emulated::finish_copies(kSteps);
+}
 
 }  // namespace antichain::device

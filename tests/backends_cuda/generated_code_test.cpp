@@ -61,11 +61,11 @@ TEST(GeneratedCode, WeightedScans) {
   const WeightedForm rnn{1, {0}, {}, {{0, 0}}},
       gru{1, {0, 0, 0}, {{0, 0}}, {{0, 0}, {1, 0}, {2, 0}}},
       lstm{2, {0, 0, 0, 0}, {{1, 1}, {0, 1}}, {{0, 0}, {0, 1}, {1, 1}, {2, 1}, {3, 0}}};
-  for (const std::int64_t units : {1, 7, 20, 32}) {
-    expect_compiles(weighted_scan_text(rnn, units));
+  for (const std::int64_t units : {1, 7, 20, 128}) {
+    expect_compiles(weighted_scan_text(rnn, units, units % 2 == 0));
   }
-  expect_compiles(weighted_scan_text(gru, 20));
-  expect_compiles(weighted_scan_text(lstm, 20));
+  expect_compiles(weighted_scan_text(gru, 64, true));
+  expect_compiles(weighted_scan_text(lstm, 20, false));
 }
 
 TEST(GeneratedCode, Creation) {

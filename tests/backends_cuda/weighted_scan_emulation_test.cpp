@@ -2,6 +2,7 @@
 // GPU.
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <random>
 
 #include "tests/backends_cuda/emulated_block.h"
@@ -16,20 +17,27 @@ namespace {
 using device::Four;
 
 struct Rnn {
-  static constexpr int units = 5, states = 1, weights = 1, diagonals = 0, products = 1;
+  static constexpr int units = 5, states = 1, weights = 1, diagonals = 0, products = 1, adds = 1;
   static constexpr unsigned long long weight_to = 0, diagonal_to = 0, diagonal_from = 0,
                                       product_weight = 0, product_from = 0;
 };
 struct Gru {
-  static constexpr int units = 20, states = 1, weights = 3, diagonals = 1, products = 3;
+  static constexpr int units = 20, states = 1, weights = 3, diagonals = 1, products = 3, adds = 1;
   static constexpr unsigned long long weight_to = 0, diagonal_to = 0, diagonal_from = 0,
                                       product_weight = 0x210, product_from = 0;
 };
 // Weights are added to the first part; the second one is kept by diagonals.
 struct Lstm {
-  static constexpr int units = 18, states = 2, weights = 2, diagonals = 2, products = 3;
+  static constexpr int units = 18, states = 2, weights = 2, diagonals = 2, products = 3, adds = 1;
   static constexpr unsigned long long weight_to = 0, diagonal_to = 0x01, diagonal_from = 0x11,
                                       product_weight = 0x100, product_from = 0x110;
+};
+
+// Nothing is added, and units are more than a warp has lanes.
+struct Wide {
+  static constexpr int units = 36, states = 1, weights = 1, diagonals = 1, products = 1, adds = 0;
+  static constexpr unsigned long long weight_to = 0, diagonal_to = 0, diagonal_from = 0,
+                                      product_weight = 0, product_from = 0;
 };
 
 template <class Form>
@@ -72,10 +80,15 @@ std::vector<Tensor> wanted(const std::vector<Tensor>& inputs, bool reverse) {
     in.push_back(graph.input(name, f64, std::vector<DimSpec>(shape.begin(), shape.end())));
     feeds[name] = inputs[i].cast(f64);
   }
-  const auto first = in.begin() + 3, second = first + Form::diagonals;
-  const AffineScan found =
-      weighted_scan(form_of<Form>(), {in[0], in[1], in[2], {first, second}, {second, in.end()}},
-                    {.reverse = reverse});
+  const auto first = in.begin() + 2, second = first + Form::diagonals,
+             end = second + Form::products;
+  const AffineScan found = weighted_scan(form_of<Form>(),
+                                         {.weights = in[0],
+                                          .initial = in[1],
+                                          .diagonals = {first, second},
+                                          .coefficients = {second, end},
+                                          .b = Form::adds ? in.back() : Var()},
+                                         {.reverse = reverse});
   return session.compile({found.before, found.last}, {.optimiser = {.level = 0}})(feeds).tensors();
 }
 
@@ -89,7 +102,7 @@ struct Case {
 void expect_close(const std::vector<float>& found, const Tensor& want, double tolerance) {
   const std::vector<double> values = want.to_vector<double>();
   ASSERT_EQ(found.size(), values.size());
-  double largest = 1e-300;
+  double largest = 1e-30;  // what is far below may vanish in f32
   for (const double value : values) {
     largest = std::max(largest, std::abs(value));
   }
@@ -101,13 +114,16 @@ void expect_close(const std::vector<float>& found, const Tensor& want, double to
 template <class Form>
 void check(const Case& c) {
   using Sizes = device::ScanSizes<Form>;
+  constexpr device::ScanLayout kLayout = Sizes::kLayout;
   constexpr int N = Sizes::kState, H = Sizes::kUnits;
   const long long chunks = (c.steps + c.chunk - 1) / c.chunk, walks = chunks * c.places;
   std::vector<Tensor> inputs = {drawn({Form::weights, H, H}, c.scale / std::sqrt(float{H}), 1),
-                                drawn({c.steps, c.places, N}, c.b_scale, 2),
                                 drawn({c.places, N}, c.initial, 3)};
-  for (std::uint64_t i = 0; i < Sizes::kCoefficients; ++i) {
+  for (std::uint64_t i = 0; i < kLayout.values; ++i) {
     inputs.push_back(drawn({c.steps, c.places, H}, 0.5F, 4 + i));
+  }
+  if (Form::adds) {
+    inputs.push_back(drawn({c.steps, c.places, N}, c.b_scale, 2));
   }
   const float kUntouched = 12345;
   const auto floats = [=](long long count) {
@@ -115,34 +131,38 @@ void check(const Case& c) {
   };
   std::vector<float> before = floats(c.steps * c.places * N), last = floats(c.places * N),
                      carried = floats(walks * N);
-  std::vector<Four> products(static_cast<std::size_t>(walks * Sizes::kColumns * Sizes::kRows / 4));
-  std::vector<int> exponents(static_cast<std::size_t>(walks * Sizes::kColumns));
+  std::vector<Four> products(
+      static_cast<std::size_t>(walks * kLayout.columns() * kLayout.rows() / 4));
+  std::vector<int> exponents(static_cast<std::size_t>(walks * kLayout.columns()));
   device::ScanArguments<Form> a{.steps = c.steps,
                                 .places = c.places,
                                 .reverse = c.reverse,
                                 .chunk = c.chunk,
                                 .chunks = chunks,
                                 .weights = inputs[0].data<float>(),
-                                .b = inputs[1].data<float>(),
-                                .initial = inputs[2].data<float>(),
+                                .b = Form::adds ? inputs.back().data<float>() : nullptr,
+                                .initial = inputs[1].data<float>(),
                                 .before = before.data(),
                                 .last = last.data(),
                                 .products = &products.data()->at[0],
                                 .exponents = exponents.data(),
                                 .carried = carried.data(),
                                 .coefficients = {}};
-  for (std::size_t i = 0; i < Sizes::kCoefficients; ++i) {
-    a.coefficients[i] = inputs[3 + i].data<float>();
+  for (std::size_t i = 0; i < kLayout.values; ++i) {
+    a.coefficients[i] = inputs[2 + i].data<float>();
   }
-  const auto run = [](long long blocks, const auto& kernel) {
-    for (long long block = 0; block < blocks; ++block) {
+  const auto run = [](long long rows, int rows_of_block, int threads, int shared_floats,
+                      const auto& kernel) {
+    for (long long block = 0; block * rows_of_block < rows; ++block) {
       for (const auto schedule :
            {emulated::Schedule::first_warp_first, emulated::Schedule::last_warp_first}) {
-        std::vector<Four> shared(1 << 14);
+        const float kNan = std::numeric_limits<float>::quiet_NaN();
+        std::vector<Four> shared(static_cast<std::size_t>(shared_floats / 4),
+                                 {{kNan, kNan, kNan, kNan}});
         const auto arrival = schedule == emulated::Schedule::first_warp_first
                                  ? emulated::Arrival::at_once
                                  : emulated::Arrival::when_waited_for;
-        emulated::run_block({.threads = 128,
+        emulated::run_block({.threads = static_cast<unsigned>(threads),
                              .block = static_cast<unsigned>(block),
                              .schedule = schedule,
                              .arrival = arrival},
@@ -150,11 +170,17 @@ void check(const Case& c) {
       }
     }
   };
+  using device::kMultiplyWarps, device::kTileRows;
+  constexpr int kInsideWarps = kLayout.inside_warps();
   if (chunks > 1) {
-    run((walks * Sizes::kGroup + 127) / 128, [&](Four* shared) { multiply_chunks(a, shared); });
-    run(c.places, [&](Four* shared) { walk_across(a, shared); });
+    run((chunks - 1) * c.places * kLayout.columns(), kTileRows * kLayout.tiles() * kMultiplyWarps,
+        32 * kMultiplyWarps, kLayout.multiply_floats(),
+        [&](Four* shared) { multiply_chunks(a, shared); });
+    run(c.places, 1, kLayout.across_threads(), kLayout.across_floats(),
+        [&](Four* shared) { walk_across(a, shared); });
   }
-  run((walks + 3) / 4, [&](Four* shared) { walk_inside(a, shared); });
+  run(walks, kTileRows * kInsideWarps, 32 * kInsideWarps, kLayout.inside_floats(),
+      [&](Four* shared) { walk_inside(a, shared); });
   const std::vector<Tensor> want = wanted<Form>(inputs, c.reverse);
   expect_close(before, want[0], 2e-5);
   expect_close(last, want[1], 2e-5);
@@ -172,6 +198,26 @@ void check_cases() {
 TEST(WeightedScanEmulation, OneWeight) { check_cases<Rnn>(); }
 TEST(WeightedScanEmulation, WeightsAndADiagonal) { check_cases<Gru>(); }
 TEST(WeightedScanEmulation, TwoParts) { check_cases<Lstm>(); }
+TEST(WeightedScanEmulation, ManyUnits) { check_cases<Wide>(); }
+
+// What fits_weighted_scan allows finds room in a block.
+TEST(WeightedScanEmulation, SharedMemorySuffices) {
+  for (int states = 1; states <= 2; ++states) {
+    for (int weights = 1; weights <= 4; ++weights) {
+      for (int units = 1; units <= 128; ++units) {
+        const device::ScanLayout layout{units, states, weights, weights + 3, 1};
+        WeightedForm form{.states = states, .products = {{0, 0}}};
+        form.weight_to.resize(static_cast<std::size_t>(weights));
+        if (fits_weighted_scan(form, units)) {
+          EXPECT_LE(layout.multiply_floats(), device::kMostShared) << units << " x " << weights;
+          EXPECT_LE(layout.inside_floats(), device::kMostShared) << units << " x " << weights;
+          EXPECT_LE(layout.across_floats(), device::kMostShared) << units;
+          EXPECT_LE(layout.tile_registers(), 144) << units;
+        }
+      }
+    }
+  }
+}
 
 // A product over a chunk is beyond 1e38, while states, small at first, are not.
 TEST(WeightedScanEmulation, ProductsBeyondTheRange) {

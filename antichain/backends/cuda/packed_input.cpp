@@ -6,10 +6,14 @@ namespace {
 
 constexpr std::int64_t kRowAlignment = 16;  // bytes that are copied at once
 
+bool begins_aligned(const Tensor& tensor) {
+  return tensor.offset() * static_cast<std::int64_t>(size_of(tensor.dtype())) % kRowAlignment == 0;
+}
+
 bool has_aligned_rows(const Tensor& tensor) {
   const auto bytes = static_cast<std::int64_t>(size_of(tensor.dtype()));
   const Strides& strides = tensor.strides();
-  bool result = tensor.offset() * bytes % kRowAlignment == 0;
+  bool result = begins_aligned(tensor);
   for (std::size_t axis = 0; axis < strides.size(); ++axis) {
     const bool is_last = axis + 1 == strides.size();
     const bool fits = is_last ? strides[axis] == 1 : strides[axis] * bytes % kRowAlignment == 0;
@@ -26,6 +30,10 @@ PackedInput PackedInput::with_aligned_rows(const Context& device, const Tensor& 
 
 PackedInput PackedInput::whole(const Context& device, const Tensor& seen) {
   return {device, seen, seen.is_contiguous()};
+}
+
+PackedInput PackedInput::whole_aligned(const Context& device, const Tensor& seen) {
+  return {device, seen, seen.is_contiguous() && begins_aligned(seen)};
 }
 
 PackedInput::PackedInput(const Context& device, const Tensor& seen, bool as_it_is)

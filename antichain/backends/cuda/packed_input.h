@@ -14,6 +14,8 @@ class PackedInput {
   static PackedInput with_aligned_rows(const Context& device, const Tensor& seen);
   /// Packed values are.
   static PackedInput whole(const Context& device, const Tensor& seen);
+  /// Packed values that begin at a multiple of 16 bytes are.
+  static PackedInput whole_aligned(const Context& device, const Tensor& seen);
 
   /// Returns the strides, in elements, of what address() returns.
   const Strides& strides() const { return strides_; }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "antichain/backends/cuda/device/weighted_layout.cuh"
 #include "antichain/backends/cuda/launch.h"
 #include "antichain/backends/cuda/packed_input.h"
 
@@ -13,28 +14,16 @@ namespace antichain::cuda {
 
 namespace {
 
-constexpr int kWeights = 0, kB = 1, kInitial = 2, kFirstCoefficient = 3;
-constexpr std::int64_t kMostStates = 2, kMostListed = 16;
-constexpr std::int64_t kThreads = 128, kWarps = kThreads / 32;
+constexpr int kWeights = 0, kInitial = 1, kFirstCoefficient = 2;
+constexpr std::int64_t kLongestChunk = std::int64_t{1} << 30;  // kernels count steps in 32 bits
 
 std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-std::int64_t up_to_four(std::int64_t count) { return divided_up(count, 4) * 4; }
 
-// The numbers of device/weighted_scan.cuh that the host needs, too.
-struct Layout {
-  std::int64_t weights, inner, state, columns, rows, group, buffered;
-
-  Layout(const WeightedForm& form, std::int64_t units)
-      : weights(static_cast<std::int64_t>(form.weight_to.size())),
-        inner(up_to_four(units)),
-        state(form.states * units),
-        columns(state + 1),
-        rows(up_to_four(state)),
-        group(state <= 32 ? divided_up(columns, 2) : columns),
-        buffered(state <= 32 ? 8 : 4) {}
-
-  std::int64_t product() const { return columns * rows + up_to_four(columns); }
-};
+device::ScanLayout layout_of(const WeightedForm& form, std::int64_t units, bool adds) {
+  return {static_cast<int>(units), static_cast<int>(form.states),
+          static_cast<int>(form.weight_to.size()),
+          static_cast<int>(form.diagonals.size() + form.products.size()), adds ? 1 : 0};
+}
 
 // Slots of the arguments.
 enum Slot : std::size_t {
@@ -56,39 +45,47 @@ enum Slot : std::size_t {
 
 class WeightedScanPlan {
  public:
-  WeightedScanPlan(const KernelContext& context, const Context& device) {
+  WeightedScanPlan(const KernelContext& context, const Context& device)
+      : adds_(context.attr<bool>("adds")) {
     const WeightedForm form = WeightedForm::of(*context.attrs);
     for (int i = 0; i < context.num_inputs(); ++i) {
-      inputs_.push_back(PackedInput::whole(device, context.in(i)));
+      inputs_.push_back(PackedInput::whole_aligned(device, context.in(i)));
     }
-    const Shape& shape = context.out().shape();
     const std::int64_t units = context.in(kWeights).shape()[1];
-    const Layout layout(form, units);
-    const std::int64_t steps = shape[0], places = context.out(1).numel() / layout.state;
-    const std::int64_t chunk = chunk_of(context, form, {steps, places, units});
-    const std::int64_t chunks = divided_up(steps, chunk), walks = chunks * places;
+    const device::ScanLayout layout = layout_of(form, units, adds_);
+    const std::int64_t steps = context.out().shape()[0];
+    const std::int64_t places = context.out(1).numel() / layout.state();
+    const std::int64_t chunk = chunk_of(context, form, {steps, places, units, adds_});
+    const std::int64_t chunks = divided_up(steps, chunk);
     std::vector<std::int64_t> slots = {steps, places, context.attr<bool>("reverse") ? 1 : 0, chunk,
                                        chunks};
-    slots.resize(kCoefficients + inputs_.size() - kFirstCoefficient);
-    const std::string text = weighted_scan_text(form, units);
-    const auto launch = [&](const char* name, std::int64_t blocks, std::int64_t shared_floats) {
-      return Launch(device, text, name, blocks, dim3(kThreads), slots,
-                    static_cast<std::size_t>(shared_floats) * sizeof(float));
+    slots.resize(kCoefficients + form.diagonals.size() + form.products.size());
+    const std::string text = weighted_scan_text(form, units, adds_);
+    const auto launch = [&](const char* name, std::int64_t blocks, int threads, int floats) {
+      return Launch(device, text, name, blocks, dim3(static_cast<unsigned>(threads)), slots,
+                    static_cast<std::size_t>(floats) * sizeof(float));
+    };
+    const auto blocks_of = [](std::int64_t rows, int tiles, int warps) {
+      return divided_up(rows, std::int64_t{tiles} * device::kTileRows * warps);
     };
     if (chunks > 1) {
+      const std::int64_t columns = (chunks - 1) * places * layout.columns();
       const auto allocate = [&](std::int64_t numbers) {
         return DeviceContext::allocate(device, static_cast<std::size_t>(numbers) * sizeof(float));
       };
-      products_ = allocate(walks * layout.columns * layout.rows);
-      exponents_ = allocate(walks * layout.columns);
-      carried_ = allocate(walks * layout.state);
-      launches_.push_back(launch("multiply_chunks", divided_up(walks * layout.group, kThreads),
-                                 layout.weights * units * layout.inner));
+      products_ = allocate(columns * layout.rows());
+      // Rows are filled up to a multiple of four with numbers that are copied and not used.
+      device->fill(products_->data(), 0, products_->bytes());
+      exponents_ = allocate(columns);
+      carried_ = allocate(chunks * places * layout.state());
+      launches_.push_back(launch("multiply_chunks",
+                                 blocks_of(columns, layout.tiles(), device::kMultiplyWarps),
+                                 32 * device::kMultiplyWarps, layout.multiply_floats()));
       launches_.push_back(
-          launch("walk_across", places, 2 * layout.buffered * layout.product() + layout.rows));
+          launch("walk_across", places, layout.across_threads(), layout.across_floats()));
     }
-    launches_.push_back(launch("walk_inside", divided_up(walks, kWarps),
-                               kWarps * 2 * layout.weights * layout.inner));
+    launches_.push_back(launch("walk_inside", blocks_of(chunks * places, 1, layout.inside_warps()),
+                               32 * layout.inside_warps(), layout.inside_floats()));
   }
 
   void run(const KernelContext& context) {
@@ -96,9 +93,10 @@ class WeightedScanPlan {
     for (int i = 0; i < context.num_inputs(); ++i) {
       addresses.push_back(inputs_[static_cast<std::size_t>(i)].address(context.in(i)));
     }
+    const std::size_t end = addresses.size() - (adds_ ? 1 : 0);
     for (Launch& launch : launches_) {
       launch.set(kWeightsAt, addresses[kWeights]);
-      launch.set(kBAt, addresses[kB]);
+      launch.set(kBAt, adds_ ? addresses.back() : nullptr);
       launch.set(kInitialAt, addresses[kInitial]);
       launch.set(kBefore, context.out(0).raw());
       launch.set(kLast, context.out(1).raw());
@@ -107,7 +105,7 @@ class WeightedScanPlan {
         launch.set(kExponents, exponents_->data());
         launch.set(kCarried, carried_->data());
       }
-      for (std::size_t i = kFirstCoefficient; i < addresses.size(); ++i) {
+      for (std::size_t i = kFirstCoefficient; i < end; ++i) {
         launch.set(kCoefficients + i - kFirstCoefficient, addresses[i]);
       }
       launch.run();
@@ -119,12 +117,13 @@ class WeightedScanPlan {
                                const WeightedSizes& sizes) {
     const auto& algorithm = context.attr<std::string>("algorithm");
     const auto given = context.attr<std::int64_t>("chunk");
-    if (algorithm == kScanSerial) {
-      return sizes.steps;
-    }
-    return std::min(sizes.steps, given > 0 ? given : choose_chunk(form, sizes));
+    const std::int64_t wanted = algorithm == kScanSerial ? sizes.steps
+                                : given > 0              ? given
+                                                         : choose_chunk(form, sizes);
+    return std::min({wanted, sizes.steps, kLongestChunk});
   }
 
+  bool adds_;
   std::vector<PackedInput> inputs_;
   std::shared_ptr<Buffer> products_, exponents_, carried_;
   std::vector<Launch> launches_;
@@ -153,15 +152,9 @@ Support supports(Op op) {
   if (op.input(kWeights).dtype() != f32) {
     return Support::no("its numbers are not f32");
   }
-  if (!units.is_constant() || units.constant() > kMostWeightedUnits || units.constant() == 0) {
-    return Support::no("a warp walks along parts of 1 to 32 units");
-  }
-  const auto most = static_cast<std::size_t>(kMostListed);
-  if (form.states > kMostStates || form.weight_to.empty() || form.weight_to.size() > 4 ||
-      form.diagonals.size() > most || form.products.size() > most) {
-    return Support::no("it has more parts or weights than fit into registers");
-  }
-  return {};
+  return units.is_constant() && fits_weighted_scan(form, units.constant())
+             ? Support{}
+             : Support::no("its states do not fit into registers, or its weights not into memory");
 }
 
 // Numbers below 16 as device/weighted_scan.cuh reads them.
@@ -178,30 +171,27 @@ std::string packed(const Range& range, F number) {
 
 }  // namespace
 
-// By estimates of what bounds each phase: multiply-adds of all products, or of the product of one
-// chunk where there are few; chunk after chunk; step after step inside of a chunk. Round numbers:
-// a step and all products are as measured, the times of a multiply-add and of a chunk are not yet
-// those of the kernels as they are (benchmarks/gpu/run_scan measures them).
+// By estimates of what bounds each phase: products of tensor cores, of all rows or, where there are
+// few, of a warp's own rows step after step; chunk after chunk; step after step inside of a chunk.
 std::int64_t choose_chunk(const WeightedForm& form, const WeightedSizes& sizes) {
-  constexpr double kMultiplyAddsPerSecond = 1.5e13, kSecondsOfMultiplyAdd = 1.5e-9;
-  constexpr double kSecondsOfChunk = 0.2e-6, kSecondsOfStep = 60e-9, kSecondsOfWeight = 25e-9;
-  constexpr double kSecondsOfPhases = 8e-6;
-  const Layout layout(form, sizes.units);
+  // On an H200: a product of 16 x 8 x 8 of all multiprocessors together, and in one warp; what else
+  // a step takes; what a chunk takes, and a number of its state.
+  constexpr double kSecondsOfProduct = 9e-12, kSecondsInWarp = 5e-9, kSecondsOfStep = 150e-9;
+  constexpr double kSecondsOfChunk = 60e-9, kSecondsOfNumber = 2e-9, kSecondsOfPhases = 6e-6;
+  const device::ScanLayout layout = layout_of(form, sizes.units, sizes.adds);
   const auto steps = static_cast<double>(sizes.steps), places = static_cast<double>(sizes.places);
-  const auto of_column =
-      static_cast<double>(layout.weights * sizes.units * sizes.units);  // multiply-adds per step
-  const std::int64_t together = layout.columns / layout.group;  // columns of a thread, or fewer
-  const double of_thread = of_column * static_cast<double>(together);
-  const double step = kSecondsOfStep + kSecondsOfWeight * static_cast<double>(layout.weights);
-  const double products =
-      steps * places * of_column * static_cast<double>(layout.columns) / kMultiplyAddsPerSecond;
+  const double products = 3.0 * layout.weights * layout.eights() * layout.eights();  // of a tile
+  const double all = steps * places * layout.columns() / device::kTileRows * products;
+  const double step = kSecondsOfStep + products * kSecondsInWarp;
+  const double step_of_tiles = kSecondsOfStep + products * layout.tiles() * kSecondsInWarp;
+  const double across = kSecondsOfChunk + layout.state() * kSecondsOfNumber;
   double best = steps * step;
   std::int64_t chosen = sizes.steps;
   for (std::int64_t chunk = 8; chunk <= 512 && chunk < sizes.steps; chunk *= 2) {
     const auto length = static_cast<double>(chunk);
     const double seconds = kSecondsOfPhases +
-                           std::max(products, length * of_thread * kSecondsOfMultiplyAdd) +
-                           steps / length * kSecondsOfChunk + length * step;
+                           std::max(all * kSecondsOfProduct, length * step_of_tiles) +
+                           steps / length * across + length * step;
     if (seconds < best) {
       best = seconds;
       chosen = chunk;
@@ -210,29 +200,35 @@ std::int64_t choose_chunk(const WeightedForm& form, const WeightedSizes& sizes) 
   return chosen;
 }
 
-std::string weighted_scan_text(const WeightedForm& form, std::int64_t units) {
+std::string weighted_scan_text(const WeightedForm& form, std::int64_t units, bool adds) {
   const auto self = [](std::int64_t number) { return number; };
   return fmt::format(
       R"(#include "antichain/backends/cuda/device/tensor_core.cuh"
 #include "antichain/backends/cuda/device/weighted_scan.cuh"
 using namespace antichain::device;
 struct Form {{
-  static constexpr int units = {}, states = {}, weights = {}, diagonals = {}, products = {};
+  static constexpr int units = {}, states = {}, weights = {}, diagonals = {}, products = {},
+                       adds = {};
   static constexpr unsigned long long weight_to = {}, diagonal_to = {}, diagonal_from = {},
                                       product_weight = {}, product_from = {};
 }};
 extern __shared__ Four shared[];
-extern "C" __global__ void __launch_bounds__({}) multiply_chunks(const ScanArguments<Form> a) {{
+extern "C" __global__ void __launch_bounds__(32 * kMultiplyWarps)
+    multiply_chunks(const ScanArguments<Form> a) {{
   multiply_chunks(a, shared);
 }}
 extern "C" __global__ void walk_across(const ScanArguments<Form> a) {{ walk_across(a, shared); }}
-extern "C" __global__ void walk_inside(const ScanArguments<Form> a) {{ walk_inside(a, shared); }}
+extern "C" __global__ void __launch_bounds__(32 * ScanSizes<Form>::kLayout.inside_warps())
+    walk_inside(const ScanArguments<Form> a) {{
+  walk_inside(a, shared);
+}}
 )",
       units, form.states, form.weight_to.size(), form.diagonals.size(), form.products.size(),
-      packed(form.weight_to, self), packed(form.diagonals, [](auto d) { return d.to; }),
+      adds ? 1 : 0, packed(form.weight_to, self),
+      packed(form.diagonals, [](auto d) { return d.to; }),
       packed(form.diagonals, [](auto d) { return d.from; }),
       packed(form.products, [](auto p) { return p.weight; }),
-      packed(form.products, [](auto p) { return p.from; }), kThreads);
+      packed(form.products, [](auto p) { return p.from; }));
 }
 
 void register_weighted_scan(KernelTable& kernels, const Context& context) {

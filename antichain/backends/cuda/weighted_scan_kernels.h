@@ -1,4 +1,4 @@
-// Weighted scans by the three phases of device/weighted_scan.cuh: parts of 32 units at most, f32.
+// Weighted scans by the three phases of device/weighted_scan.cuh, of f32.
 #pragma once
 
 #include <string>
@@ -12,6 +12,7 @@ namespace antichain::cuda {
 /// What a scan is as large as.
 struct WeightedSizes {
   std::int64_t steps, places, units;
+  bool adds;  // something in each step
 };
 
 /// Returns how many steps a chunk has so that the three phases take least, by estimates for an
@@ -19,7 +20,7 @@ struct WeightedSizes {
 std::int64_t choose_chunk(const WeightedForm& form, const WeightedSizes& sizes);
 
 /// Returns the kernels for a form.
-std::string weighted_scan_text(const WeightedForm& form, std::int64_t units);
+std::string weighted_scan_text(const WeightedForm& form, std::int64_t units, bool adds);
 
 void register_weighted_scan(KernelTable& kernels, const Context& context);
 

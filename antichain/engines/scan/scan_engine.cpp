@@ -135,8 +135,11 @@ class ScanEngine final : public GradientEngine {
   }
 
   static AffineScan scan_of_matrices(const StackedSteps& steps, const AffineScanOptions& options) {
-    return affine_scan(steps.body().transposed_jacobians(), steps.local_gradients(),
-                       steps.last_gradient(), options);
+    const Var added = steps.local_gradients();
+    return affine_scan(
+        steps.body().transposed_jacobians(),
+        added.valid() ? added : zeros_like(steps.joint().join(steps.body().before())),
+        steps.last_gradient(), options);
   }
 
   static AffineScan scan_of_weights(const StackedSteps& steps, const AffineScanOptions& options) {
@@ -145,10 +148,10 @@ class ScanEngine final : public GradientEngine {
         scan::weighted_jacobian(body.joint(), body.before(), body.after());
     return weighted_scan(jacobian.form,
                          {.weights = stack(jacobian.weights, 0),
-                          .b = steps.local_gradients(),
                           .initial = steps.last_gradient(),
                           .diagonals = jacobian.diagonals,
-                          .coefficients = jacobian.coefficients},
+                          .coefficients = jacobian.coefficients,
+                          .b = steps.local_gradients()},
                          options);
   }
 

@@ -52,6 +52,11 @@ Var StackedSteps::local_gradients() const {
     if (context_.has_grad(output)) {
       grads[i] = grads[i].valid() ? grads[i] + context_.grad(output) : context_.grad(output);
     }
+  }
+  if (std::ranges::none_of(grads, &Var::valid)) {
+    return {};
+  }
+  for (std::size_t i = 0; i < grads.size(); ++i) {
     grads[i] = or_zeros(grads[i], body_.before()[i]);
   }
   return joint().join(grads);

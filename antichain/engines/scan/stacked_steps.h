@@ -16,7 +16,7 @@ class StackedSteps {
   /// Returns the body itself.
   const StackedBody& body() const { return body_; }
   /// Returns what the gradients of the states before each step get from elsewhere than the states
-  /// after it: [time, places..., size].
+  /// after it: [time, places..., size]; none where they get nothing.
   Var local_gradients() const;
   /// Returns the gradient of the last states: [places..., size].
   Var last_gradient() const;

@@ -189,10 +189,7 @@ std::string why_not_units(const JointState& joint) {
       return "its states are not rows of equal size";
     }
   }
-  const Dim units = joint.parts[0].size;
-  return units.is_constant() && units.constant() <= kMostWeightedUnits
-             ? ""
-             : "a state has more than " + std::to_string(kMostWeightedUnits) + " units";
+  return joint.parts[0].size.is_constant() ? "" : "how many units a state has is not known";
 }
 
 // The weights that the states after a step depend on, by their old numbers; says why they do not
@@ -211,6 +208,25 @@ std::string find_weights(const TermWalk& walk, const JointState& joint, const Va
     }
   }
   return used.empty() ? "no weight multiplies its states" : "";
+}
+
+// What the states after a step are made of.
+WeightedForm form_of(const TermWalk& walk, const Vars& after, const std::vector<int>& used) {
+  WeightedForm form{.states = static_cast<std::int64_t>(after.size())};
+  for (const int weight : used) {
+    form.weight_to.push_back(walk.weights()[static_cast<std::size_t>(weight)].part);
+  }
+  for (std::size_t part = 0; part < after.size(); ++part) {
+    for (const Term& term : walk.terms_of(after[part])) {
+      const auto from = static_cast<std::int64_t>(part);
+      if (term.weight == kNoWeight) {
+        form.diagonals.push_back({term.part, from});
+      } else {
+        form.products.push_back({std::ranges::find(used, term.weight) - used.begin(), from});
+      }
+    }
+  }
+  return form;
 }
 
 }  // namespace
@@ -249,7 +265,12 @@ std::string why_not_weighted(Op chain) {
     }
   }
   std::vector<int> used;
-  return find_weights(walk, joint, after, used);
+  if (std::string reason = find_weights(walk, joint, after, used); !reason.empty()) {
+    return reason;
+  }
+  return fits_weighted_scan(form_of(walk, after, used), joint.parts[0].size.constant())
+             ? ""
+             : "its weights are more or larger than there are kernels for";
 }
 
 WeightedJacobian weighted_jacobian(const JointState& joint, const Vars& before, const Vars& after) {
@@ -263,23 +284,13 @@ WeightedJacobian weighted_jacobian(const JointState& joint, const Vars& before, 
   std::vector<int> used;
   const std::string reason = find_weights(walk, joint, after, used);
   ensure(reason.empty(), "a chain that has weighted Jacobians has none: {}", reason);
-  WeightedJacobian result;
-  result.form.states = static_cast<std::int64_t>(joint.parts.size());
+  WeightedJacobian result{.form = form_of(walk, after, used)};
   for (const int weight : used) {
-    const Weight& own = walk.weights()[static_cast<std::size_t>(weight)];
-    result.form.weight_to.push_back(own.part);
-    result.weights.push_back(own.applied());
+    result.weights.push_back(walk.weights()[static_cast<std::size_t>(weight)].applied());
   }
-  for (std::size_t part = 0; part < after.size(); ++part) {
-    for (const Term& term : walk.terms_of(after[part])) {
-      const auto from = static_cast<std::int64_t>(part);
-      if (term.weight == kNoWeight) {
-        result.form.diagonals.push_back({term.part, from});
-        result.diagonals.push_back(term.diagonal);
-      } else {
-        result.form.products.push_back({std::ranges::find(used, term.weight) - used.begin(), from});
-        result.coefficients.push_back(term.diagonal);
-      }
+  for (Var value : after) {
+    for (const Term& term : walk.terms_of(value)) {
+      (term.weight == kNoWeight ? result.diagonals : result.coefficients).push_back(term.diagonal);
     }
   }
   return result;

@@ -3,6 +3,7 @@
 // rows at once.
 #pragma once
 
+#include "antichain/backends/cuda/device/async_copy.cuh"
 #include "antichain/backends/cuda/device/element.cuh"
 
 namespace antichain::device {
@@ -25,13 +26,6 @@ void copy_later(T* to, const T* from) {
   } else {
     *to = *from;
   }
-}
-// Copies belong to steps: this ends those of one.
-inline void end_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-// Waits for all copies but those of the last few steps.
-template <int kSteps>
-void wait_for_copies() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(kSteps) : "memory");
 }
 
 // Rows [first, first + kRows) of a value of `rows` rows; 0 behind the last.

@@ -1,10 +1,11 @@
-// What tensor cores are spoken to with: products of small matrices of 16-bit elements, whose parts
-// the 32 lanes of a warp hold, and copies that fill shared memory while something else is computed.
+// What tensor cores are spoken to with: products of small matrices, whose parts the 32 lanes of a
+// warp hold.
 //
 // Which lane holds which elements is said in attention_tile.cuh, where it is used; tests compile
 // that for the host, with these functions emulated (tests/backends_cuda/emulated_block.h).
 #pragma once
 
+#include "antichain/backends/cuda/device/async_copy.cuh"
 #include "antichain/backends/cuda/device/element.cuh"
 
 namespace antichain::device {
@@ -73,27 +74,23 @@ float second_of(unsigned pair) {
   return load<T>(T{(unsigned short)(pair >> 16)});
 }
 
+// Adds a[16 x 8] b[8 x 8] to sums[16 x 8]; numbers have 10 bits behind the first, further ones are
+// left out. A lane holds of a and of sums elements p = 2 (lane % 4) and p + 1 of rows lane / 4 and
+// lane / 4 + 8, of b rows p and p + 1 of column lane / 4. (The instruction numbers the elements
+// that are added up otherwise, in a and b alike: so sums are ready to be multiplied again.)
+inline void add_short_product(float (&sums)[4], const float (&a)[4], float b0, float b1) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+      : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[2])), "r"(__float_as_uint(a[1])),
+        "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
+}
+
 // 2 to the x by one instruction, to some 22 bits; 0 for what is smaller than 2^-126.
 inline float fast_exp2(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
-
-// Begins to copy 16 bytes to shared memory; zeros, where they are not wanted, from any address.
-inline void copy_16_bytes(void* to, const void* from, bool wanted) {
-  const unsigned place = unsigned(__cvta_generic_to_shared(to));
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(place), "l"(from),
-               "r"(wanted ? 16 : 0)
-               : "memory");
-}
-inline void copy_4_bytes(void* to, const void* from, bool wanted) {
-  const unsigned place = unsigned(__cvta_generic_to_shared(to));
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(place), "l"(from),
-               "r"(wanted ? 4 : 0)
-               : "memory");
-}
-// Waits for the copies that this thread has begun.
-inline void wait_for_own_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
 }  // namespace antichain::device
