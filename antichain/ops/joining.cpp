@@ -136,6 +136,44 @@ Var join(const OpDef& def, const std::vector<Var>& parts, std::int64_t axis,
   return parts[0].graph().add(def, parts, {{"axis", axis}}, {}, place).output();
 }
 
+// One part is the result; those that are empty for certain add nothing to it.
+std::optional<std::vector<Var>> concat_of_parts(Op op) {
+  const auto axis = static_cast<std::size_t>(
+      normalize_axis(op.attrs().get<std::int64_t>("axis"), op.output().rank()));
+  std::vector<Var> parts = op.inputs();
+  std::erase_if(parts, [axis](Var part) { return part.shape()[axis] == Dim(0); });
+  if (parts.empty()) {
+    parts = {op.input(0)};
+  }
+  const bool is_shorter = parts.size() == 1 || std::ssize(parts) < op.num_inputs();
+  if (!is_shorter || !op.graph().constraints(op).empty()) {
+    return std::nullopt;
+  }
+  return std::vector{parts.size() == 1 ? parts[0] : concat(parts, static_cast<std::int64_t>(axis))};
+}
+
+Rewrite concat_of_one() {
+  return {"concat(x) -> x, without empty parts",
+          concat_of_parts,
+          {"an empty part",
+           {SampleInput{{2, 3}}, SampleInput{{2, 0}}},
+           [](Graph&, std::span<const Var> in) {
+             return std::vector{concat({in[0], in[1]}, 1)};
+           }}};
+}
+
+Rewrite stack_of_one() {
+  return {"stack(x) -> reshape(x)",
+          [](Op op) -> std::optional<std::vector<Var>> {
+            return op.num_inputs() == 1
+                       ? std::optional(std::vector{reshape(op.input(0), op.output().shape())})
+                       : std::nullopt;
+          },
+          {"one", {SampleInput{{2, 3}}}, [](Graph&, std::span<const Var> in) {
+             return std::vector{stack({in[0]}, 1)};
+           }}};
+}
+
 }  // namespace
 
 const OpDef& concat_def() {
@@ -146,6 +184,7 @@ const OpDef& concat_def() {
       .dtypes = kAnyDType,
       .infer = infer_concat,
       .vjp = concat_vjp,
+      .rewrites = {concat_of_one()},
       .reference = concat_reference,
       .samples = concat_samples,
   };
@@ -160,6 +199,7 @@ const OpDef& stack_def() {
       .dtypes = kAnyDType,
       .infer = infer_stack,
       .decompose = decompose_stack,
+      .rewrites = {stack_of_one()},
       .reference = stack_reference,
       .samples = stack_samples,
   };

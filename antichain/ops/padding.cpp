@@ -67,6 +67,17 @@ const OpDef& pad_def() {
       .dtypes = kAnyDType,
       .infer = infer_pad,
       .vjp = pad_vjp,
+      .rewrites = {{"pad(x) by nothing -> x",
+                    [](Op op) -> std::optional<std::vector<Var>> {
+                      const bool is_same = op.input(0).shape() == op.output().shape() &&
+                                           op.graph().constraints(op).empty();
+                      return is_same ? std::optional(std::vector{op.input(0)}) : std::nullopt;
+                    },
+                    {"nothing",
+                     {SampleInput{{2, 3}}},
+                     [](Graph&, std::span<const Var> in) {
+                       return std::vector{pad(in[0], {0, 0}, {0, 0}, 0)};
+                     }}}},
       .reference = pad_reference,
       .samples = pad_samples,
   };

@@ -8,6 +8,7 @@
 #include "antichain/graph/kernel_context.h"
 #include "antichain/ops/creation.h"
 #include "antichain/ops/cut.h"
+#include "antichain/ops/definition_parts.h"
 #include "antichain/ops/reference/window.h"
 #include "antichain/ops/shape_ops.h"
 
@@ -180,6 +181,36 @@ std::vector<Sample> set_slice_samples() {
   return samples;
 }
 
+bool has_checks(Op op) { return !op.graph().constraints(op).empty(); }
+
+Rewrite slice_of_all() {
+  return {"slice(x) of all of x -> x",
+          [](Op op) -> std::optional<std::vector<Var>> {
+            const bool is_all = op.input(0).shape() == op.output().shape() &&
+                                std::ranges::all_of(op.attrs().get<Ints>("steps"),
+                                                    [](std::int64_t step) { return step == 1; });
+            return is_all && !has_checks(op) ? std::optional(one(op.input(0))) : std::nullopt;
+          },
+          {"all", {SampleInput{{2, 3}}}, [](Graph&, std::span<const Var> in) {
+             return one(cut(in[0], {0, 0}, {2, 3}));
+           }}};
+}
+
+Rewrite slice_of_repeated_number() {
+  return {"slice(broadcast_to(number)) -> broadcast_to(number)",
+          [](Op op) -> std::optional<std::vector<Var>> {
+            const Var x = op.input(0);
+            if (!made_by(x, broadcast_to_def()) || x.producer().input(0).rank() != 0 ||
+                has_checks(op)) {
+              return std::nullopt;
+            }
+            return one(broadcast_to(x.producer().input(0), op.output().shape()));
+          },
+          {"repeated number", {SampleInput{{}}}, [](Graph&, std::span<const Var> in) {
+             return one(cut(broadcast_to(in[0], {6}), {2}, {3}));
+           }}};
+}
+
 }  // namespace
 
 const OpDef& slice_def() {
@@ -190,6 +221,7 @@ const OpDef& slice_def() {
       .dtypes = kAnyDType,
       .infer = infer_slice,
       .vjp = slice_vjp,
+      .rewrites = {slice_of_all(), slice_of_repeated_number()},
       .reference = [](KernelContext& context) { context.out().copy_from(sliced(context)); },
       .view = sliced,
       .samples = slice_samples,
