@@ -46,11 +46,19 @@ struct Warp {
   Words words[kLanes];
 };
 
+struct BlockCopy {
+  CopyBarrier* barrier;
+  void* to;
+  const void* from;
+  std::size_t bytes;
+};
+
 struct Block {
   const BlockOptions* options;
   const std::function<void()>* run;
   std::vector<Thread> threads;
   std::vector<Warp> warps;
+  std::vector<BlockCopy> copies = {};
   Meeting all = {};
   ucontext_t scheduler = {};
   unsigned current = 0;
@@ -163,6 +171,38 @@ void begin_copy(void* to, const void* from, std::size_t bytes, bool wanted) {
 }
 
 void end_copies() { ++running->own().steps; }
+
+void begin_block(CopyBarrier* barrier, void* to, const void* from, std::size_t bytes) {
+  const auto is_aligned = [](const void* at) {
+    return reinterpret_cast<std::uintptr_t>(at) % 16 == 0;
+  };
+  ensure(is_aligned(to) && is_aligned(from) && bytes % 16 == 0, "a block is not aligned");
+  ensure(barrier->begun == barrier->arrived, "two copies have one barrier at the same time");
+  ++barrier->begun;
+  if (running->options->arrival == Arrival::at_once) {
+    std::memcpy(to, from, bytes);
+    ++barrier->arrived;
+  } else {
+    running->copies.push_back({barrier, to, from, bytes});
+  }
+}
+
+void wait_for_block(CopyBarrier* barrier, unsigned parity) {
+  while (barrier->arrived % 2 == parity) {
+    std::erase_if(running->copies, [barrier](const BlockCopy& copy) {
+      if (copy.barrier != barrier) {
+        return false;
+      }
+      std::memcpy(copy.to, copy.from, copy.bytes);
+      ++barrier->arrived;
+      running->has_moved = true;
+      return true;
+    });
+    if (barrier->arrived % 2 == parity) {
+      swapcontext(&running->own().context, &running->scheduler);
+    }
+  }
+}
 
 void finish_copies(std::size_t steps) {
   Thread& own = running->own();

@@ -47,6 +47,13 @@ void begin_copy(void* to, const void* from, std::size_t bytes, bool wanted);
 void end_copies();
 void finish_copies(std::size_t steps);
 
+/// Copies by one thread for which all wait.
+struct alignas(8) CopyBarrier {
+  unsigned begun = 0, arrived = 0;
+};
+void begin_block(CopyBarrier* barrier, void* to, const void* from, std::size_t bytes);
+void wait_for_block(CopyBarrier* barrier, unsigned parity);
+
 }  // namespace antichain::emulated
 
 struct alignas(16) uint4 {
@@ -144,5 +151,12 @@ template <int kSteps>
 void wait_for_copies() {
   emulated::finish_copies(kSteps);
 }
+using emulated::CopyBarrier;
+inline void prepare_barrier(CopyBarrier* barrier) { *barrier = {}; }
+inline void publish_barriers() {}
+inline void copy_block(CopyBarrier* barrier, void* to, const void* from, int bytes) {
+  emulated::begin_block(barrier, to, from, static_cast<std::size_t>(bytes));
+}
+using emulated::wait_for_block;
 
 }  // namespace antichain::device

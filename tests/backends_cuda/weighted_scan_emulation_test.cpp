@@ -131,9 +131,7 @@ void check(const Case& c) {
   };
   std::vector<float> before = floats(c.steps * c.places * N), last = floats(c.places * N),
                      carried = floats(walks * N);
-  std::vector<Four> products(
-      static_cast<std::size_t>(walks * kLayout.columns() * kLayout.rows() / 4));
-  std::vector<int> exponents(static_cast<std::size_t>(walks * kLayout.columns()));
+  std::vector<Four> products(static_cast<std::size_t>(walks * kLayout.product_floats() / 4));
   device::ScanArguments<Form> a{.steps = c.steps,
                                 .places = c.places,
                                 .reverse = c.reverse,
@@ -145,7 +143,6 @@ void check(const Case& c) {
                                 .before = before.data(),
                                 .last = last.data(),
                                 .products = &products.data()->at[0],
-                                .exponents = exponents.data(),
                                 .carried = carried.data(),
                                 .coefficients = {}};
   for (std::size_t i = 0; i < kLayout.values; ++i) {

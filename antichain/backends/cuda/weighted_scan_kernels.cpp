@@ -38,7 +38,6 @@ enum Slot : std::size_t {
   kBefore,
   kLast,
   kProducts,
-  kExponents,
   kCarried,
   kCoefficients
 };
@@ -69,18 +68,18 @@ class WeightedScanPlan {
       return divided_up(rows, std::int64_t{tiles} * device::kTileRows * warps);
     };
     if (chunks > 1) {
-      const std::int64_t columns = (chunks - 1) * places * layout.columns();
+      const std::int64_t walks = (chunks - 1) * places;
       const auto allocate = [&](std::int64_t numbers) {
         return DeviceContext::allocate(device, static_cast<std::size_t>(numbers) * sizeof(float));
       };
-      products_ = allocate(columns * layout.rows());
+      products_ = allocate(walks * layout.product_floats());
       // Rows are filled up to a multiple of four with numbers that are copied and not used.
       device->fill(products_->data(), 0, products_->bytes());
-      exponents_ = allocate(columns);
       carried_ = allocate(chunks * places * layout.state());
-      launches_.push_back(launch("multiply_chunks",
-                                 blocks_of(columns, layout.tiles(), device::kMultiplyWarps),
-                                 32 * device::kMultiplyWarps, layout.multiply_floats()));
+      launches_.push_back(
+          launch("multiply_chunks",
+                 blocks_of(walks * layout.columns(), layout.tiles(), device::kMultiplyWarps),
+                 32 * device::kMultiplyWarps, layout.multiply_floats()));
       launches_.push_back(
           launch("walk_across", places, layout.across_threads(), layout.across_floats()));
     }
@@ -102,7 +101,6 @@ class WeightedScanPlan {
       launch.set(kLast, context.out(1).raw());
       if (products_) {
         launch.set(kProducts, products_->data());
-        launch.set(kExponents, exponents_->data());
         launch.set(kCarried, carried_->data());
       }
       for (std::size_t i = kFirstCoefficient; i < end; ++i) {
@@ -125,7 +123,7 @@ class WeightedScanPlan {
 
   bool adds_;
   std::vector<PackedInput> inputs_;
-  std::shared_ptr<Buffer> products_, exponents_, carried_;
+  std::shared_ptr<Buffer> products_, carried_;
   std::vector<Launch> launches_;
 };
 

@@ -28,4 +28,44 @@ void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kSteps) : "memory");
 }
 
+// Blocks that one thread copies, and all wait for. A barrier in shared memory counts them: copies
+// with one barrier arrive one after the other, and have the parities 0, 1, 0, ...
+struct alignas(8) CopyBarrier {
+  unsigned long long count;
+};
+inline void prepare_barrier(CopyBarrier* barrier) {
+  const unsigned place = unsigned(__cvta_generic_to_shared(barrier));
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(place) : "memory");
+}
+// Called by the thread that prepared them, before others meet it.
+inline void publish_barriers() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+// Begins to copy a multiple of 16 bytes between addresses that are.
+inline void copy_block(CopyBarrier* barrier, void* to, const void* from, int bytes) {
+  const unsigned place = unsigned(__cvta_generic_to_shared(barrier));
+  const unsigned target = unsigned(__cvta_generic_to_shared(to));
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(place), "r"(bytes)
+               : "memory");
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+          "r"(target),
+      "l"(from), "r"(bytes), "r"(place)
+      : "memory");
+}
+inline void wait_for_block(CopyBarrier* barrier, unsigned parity) {
+  const unsigned place = unsigned(__cvta_generic_to_shared(barrier));
+  unsigned there = 0;
+  while (!there) {
+    asm volatile(
+        "{\n.reg .pred p;\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, p;\n}"
+        : "=r"(there)
+        : "r"(place), "r"(parity)
+        : "memory");
+  }
+}
+
 }  // namespace antichain::device

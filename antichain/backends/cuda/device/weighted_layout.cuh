@@ -20,15 +20,14 @@ struct ScanLayout {
   constexpr int state() const { return states * units; }
   // Of a product of steps: one more than there are numbers where something is added.
   constexpr int columns() const { return state() + adds; }
-  constexpr int rows() const { return up_to(state(), 4); }
+  constexpr int width() const { return up_to(columns(), 4); }  // of a row of it
   constexpr int eights() const { return up_to(units, 8) / 8; }
 
   // Registers of a lane: the tile before a step and behind it, and a part that is multiplied.
   constexpr int tile_registers() const { return 2 * states * eights() * 4 + 8; }
   // Tiles of a warp that multiplies chunks: weights are read once for all of them.
   constexpr int tiles() const {
-    const int room = 144 / tile_registers();
-    return room < 1 ? 1 : room > 4 ? 4 : room;
+    return 2 * tile_registers() <= 112 ? 2 : 1;
   }
   // How many walks at most a warp's rows belong to, if every walk has so many of them.
   constexpr int walks(int tiles, int columns) const {
@@ -52,12 +51,15 @@ struct ScanLayout {
   }
   constexpr int inside_warps() const { return inside_floats(2) <= kMostShared ? 2 : 1; }
   constexpr int inside_floats() const { return inside_floats(inside_warps()); }
-  constexpr int product_floats() const { return columns() * rows() + up_to(columns(), 4); }
+  // Rows of a product, and an exponent per column: numbers are to be multiplied by powers of two.
+  constexpr int product_floats() const { return (state() + 1) * width(); }
   constexpr int across_slots() const {
     const int room = 24576 / product_floats();
     return room < 2 ? 2 : room > 8 ? 8 : room;
   }
-  constexpr int across_floats() const { return across_slots() * product_floats() + rows(); }
+  constexpr int across_floats() const {
+    return across_slots() * (product_floats() + 2) + 2 * up_to(state(), 4);
+  }
   constexpr int across_threads() const { return up_to(state(), 32); }
 };
 

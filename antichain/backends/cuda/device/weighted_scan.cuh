@@ -34,8 +34,7 @@ struct ScanArguments {
   long long steps, places, reverse, chunk, chunks;
   const float *weights, *b, *initial;  // [weights, units, units], [steps, places, N], [places, N]
   float *before, *last;                // [steps, places, N], [places, N]
-  float* products;                     // [chunks - 1, places, columns, rows], of the layout
-  int* exponents;                      // [chunks - 1, places, columns]: of powers of two
+  float* products;                     // [chunks - 1, places, numbers as the layout says]
   float* carried;                      // [chunks, places, N]: the states before each chunk
   const float* coefficients[Form::diagonals + Form::products];  // each [steps, places, units]
 };
@@ -88,56 +87,156 @@ void split_weights(const float* weights, Four* to) {
   }
 }
 
-// Rows of a warp on their way through the steps of their chunks.
-template <class Form, bool kMultiplies>
-class RowWalk {
-  using Sizes = ScanSizes<Form>;
-  static constexpr ScanLayout kLayout = Sizes::kLayout;
-  static constexpr int N = Sizes::kState, H = Sizes::kUnits, kEights = Sizes::kEights;
-  static constexpr int kStates = Form::states, kCoefficients = Form::diagonals + Form::products;
-  static constexpr int kTiles = kMultiplies ? kLayout.tiles() : 1, kRows = 2 * kTiles;
-  static constexpr int kColumns = kMultiplies ? kLayout.columns() : 1;
-  static constexpr int kWalks = kLayout.walks(kTiles, kColumns), kStep = kLayout.step_floats();
-  static constexpr int kSlots = kLayout.slots(kWalks);
-  // Products of tensor cores side by side, for each tile: they do not wait for each other.
-  static constexpr int kTogether = kTiles == 1 ? 4 : kTiles == 2 ? 2 : 1;
-
-  using Tiles = float[kTiles][kStates][kEights][4];
+// What a warp reads ahead: for each of its walks, the values of some steps. Lanes copy pieces of
+// rows; where a few each suffice, they remember where theirs come from.
+template <class Form, int kWalks>
+class StepRing {
+  static constexpr ScanLayout kLayout = ScanSizes<Form>::kLayout;
+  static constexpr int H = kLayout.units, N = kLayout.state(), kStep = kLayout.step_floats();
+  static constexpr int kPiece = H % 4 == 0 ? 4 : 1, kPieces = H / kPiece;  // of a part
+  static constexpr int kCopies = (kWalks * kPieces + 31) / 32;             // of a lane, and a part
+  static constexpr bool kRemembers = kCopies <= 4;
 
  public:
-  // `memory` is the warp's, of kLayout.warp_floats(kWalks) floats.
-  RowWalk(const ScanArguments<Form>& a, const Four* weights, Four* memory)
-      : a_(a),
-        weights_(weights),
-        starts_((long long*)memory),
-        ring_((float*)(memory + (kWalks + 1) / 2)),
-        lane_(threadIdx.x % 32),
-        step_stride_(a.reverse ? -a.places : a.places) {}
+  static constexpr int kSlots = kLayout.slots(kWalks);
 
-  void run() {
-    const long long walks = (kMultiplies ? a_.chunks - 1 : a_.chunks) * a_.places;
-    const long long warp = (long long)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
-    first_row_ = warp * kTiles * kTileRows + lane_ / 4;
-    rows_ = walks * kColumns;
-    if (warp * kTiles * kTileRows >= rows_) {
-      return;
+  // `memory` is the warp's, of kLayout.warp_floats(kWalks) floats; `first` is its first walk.
+  StepRing(const ScanArguments<Form>& a, Four* memory, long long first, long long walks)
+      : a_(a),
+        starts_((long long*)memory),
+        values_((float*)(memory + (kWalks + 1) / 2)),
+        lane_(threadIdx.x % 32),
+        stride_(a.reverse ? -a.places : a.places) {
+    for (int i = lane_; i < kWalks; i += 32) {
+      const long long walk = first + i < walks ? first + i : walks - 1;
+      starts_[i] = start_of(walk);
     }
-    const long long first_walk = warp * kTiles * kTileRows / kColumns;
-    find_starts(first_walk, walks);
+    __syncwarp();
+    if constexpr (kRemembers) {
 #pragma unroll
-    for (int i = 0; i < kRows; ++i) {
-      local_[i] = is_there(i) ? int(walk(i) - first_walk) * kStep : 0;
-      adds_ |= (!kMultiplies || column(i) == N ? 1u : 0u) << i;
+      for (int m = 0; m < kCopies; ++m) {
+        const int i = lane_ + 32 * m, walk = i / kPieces;
+        const bool is_copied = i < kWalks * kPieces;
+        from_[m] = is_copied ? starts_[walk] : 0;
+        left_[m] = is_copied ? steps_from(from_[m]) : 0;
+      }
     }
-    start_rows();
     for (int n = 0; n < kSlots - 1; ++n) {
       fetch(n);
     }
+  }
+
+  // Where the first step of a walk is, by numbers of steps and places; how many steps follow there.
+  long long start_of(long long walk) const {
+    const long long step = walk / a_.places * a_.chunk;
+    return (a_.reverse ? a_.steps - 1 - step : step) * a_.places + walk % a_.places;
+  }
+  int steps_from(long long start) const {
+    const long long step = start / a_.places, left = a_.reverse ? step + 1 : a_.steps - step;
+    return left < a_.chunk ? int(left) : int(a_.chunk);
+  }
+  long long stride() const { return stride_; }
+
+  // The values of step n, once they are there for all lanes; those of a later one are fetched.
+  const float* advance(int n) {
+    wait_for_copies<kSlots - 2>();
+    __syncwarp();  // copies of all lanes are there, and nobody reads the step before any more
+    fetch(n + kSlots - 1);
+    return values_ + n % kSlots * kWalks * kStep;
+  }
+
+ private:
+  // Begins to read what belongs to a step of all walks; zeros behind the last one.
+  void fetch(int n) {
+    float* const to = values_ + n % kSlots * kWalks * kStep;
+    if constexpr (kRemembers) {
+#pragma unroll
+      for (int m = 0; m < kCopies; ++m) {
+        const int i = lane_ + 32 * m;
+        if (i < kWalks * kPieces) {
+          copy_values(to, i / kPieces, i % kPieces * kPiece, from_[m], n < left_[m]);
+        }
+        from_[m] += stride_;
+      }
+    } else {
+      for (int i = lane_; i < kWalks * kPieces; i += 32) {
+        const long long start = starts_[i / kPieces], at = start + n * stride_;
+        copy_values(to, i / kPieces, i % kPieces * kPiece, at,
+                    at >= 0 && at < a_.steps * a_.places);
+      }
+    }
+    end_copies();
+  }
+
+  void copy_values(float* step, int walk, int unit, long long at, bool wanted) const {
+    float* const to = step + walk * kStep + unit;
+    const long long from = wanted ? at : 0;
+#pragma unroll
+    for (int x = 0; x < kLayout.values; ++x) {
+      copy(to + x * H, a_.coefficients[x] + from * H + unit, wanted);
+    }
+    if constexpr (Form::adds != 0) {
+#pragma unroll
+      for (int part = 0; part < Form::states; ++part) {
+        copy(to + (kLayout.values + part) * H, a_.b + from * N + part * H + unit, wanted);
+      }
+    }
+  }
+  static void copy(float* to, const float* from, bool wanted) {
+    if constexpr (kPiece == 4) {
+      copy_16_bytes(to, from, wanted);
+    } else {
+      copy_4_bytes(to, from, wanted);
+    }
+  }
+
+  const ScanArguments<Form>& a_;
+  long long* starts_;
+  float* values_;
+  int lane_;
+  long long stride_;
+  long long from_[kRemembers ? kCopies : 1];
+  int left_[kRemembers ? kCopies : 1];
+};
+
+// Rows of a warp on their way through the steps of their chunks.
+template <class Form, bool kMultiplies>
+class RowWalk {
+  static constexpr ScanLayout kLayout = ScanSizes<Form>::kLayout;
+  static constexpr int N = kLayout.state(), H = kLayout.units, kEights = kLayout.eights();
+  static constexpr int kStates = Form::states, kCoefficients = kLayout.values;
+  static constexpr int kStep = kLayout.step_floats();
+
+ public:
+  static constexpr int kTiles = kMultiplies ? kLayout.tiles() : 1;
+  static constexpr int kColumns = kMultiplies ? kLayout.columns() : 1;  // rows of a walk
+  static constexpr int kWalks = kLayout.walks(kTiles, kColumns);
+
+  // `memory` is for the ring. There must be rows for the warp.
+  RowWalk(const ScanArguments<Form>& a, const Four* weights, Four* memory, long long first_row,
+          long long walks)
+      : a_(a),
+        weights_(weights),
+        lane_(threadIdx.x % 32),
+        first_row_(first_row + lane_ / 4),
+        rows_(walks * kColumns),
+        ring_(a, memory, first_row / kColumns, walks) {
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+      local_[i] = is_there(i) ? int(walk(i) - first_row / kColumns) * kStep : 0;
+      adds_ |= (!kMultiplies || column(i) == N ? 1u : 0u) << i;
+      if constexpr (!kMultiplies) {
+        const long long start = is_there(i) ? ring_.start_of(walk(i)) : 0;
+        before_[i] = a.before + start * N;
+        left_[i] = is_there(i) ? ring_.steps_from(start) : 0;
+      }
+    }
+    start_rows();
+  }
+
+  void run() {
     for (int n = 0; n < a_.chunk; ++n) {
-      wait_for_copies<kSlots - 2>();
-      __syncwarp();  // copies of all lanes are there, and nobody reads the step before any more
-      fetch(n + kSlots - 1);
-      take_step(n);
+      take_step(ring_.advance(n), n);
     }
     if constexpr (kMultiplies) {
       store_products();
@@ -145,22 +244,18 @@ class RowWalk {
   }
 
  private:
+  static constexpr int kRows = 2 * kTiles;
+  // Products of tensor cores side by side, for each tile: they do not wait for each other.
+  static constexpr int kTogether = kTiles == 1 ? 4 : kTiles == 2 ? 2 : 1;
+
+  using Tiles = float[kTiles][kStates][kEights][4];
+
   // The rows of a lane are eight apart. What is seldom asked of them is found again each time:
   // registers are scarce.
   long long row(int i) const { return first_row_ + 8 * i; }
   bool is_there(int i) const { return row(i) < rows_; }
   long long walk(int i) const { return row(i) / kColumns; }
   int column(int i) const { return int(row(i) % kColumns); }
-
-  // Where the first steps of the warp's walks are, by numbers of steps and places.
-  void find_starts(long long first, long long walks) {
-    for (int i = lane_; i < kWalks; i += 32) {
-      const long long walk = first + i < walks ? first + i : walks - 1;
-      const long long step = walk / a_.places * a_.chunk;
-      starts_[i] = (a_.reverse ? a_.steps - 1 - step : step) * a_.places + walk % a_.places;
-    }
-    __syncwarp();
-  }
 
   void start_rows() {
 #pragma unroll
@@ -218,44 +313,13 @@ class RowWalk {
     }
   }
 
-  // Begins to read what belongs to a step of all walks; zeros behind the last one.
-  void fetch(int n) {
-    constexpr int kPiece = H % 4 == 0 ? 4 : 1;
-    float* const to = ring_ + n % kSlots * kWalks * kStep;
-    const auto copy = [&](const float* from, int first, int count) {
-      for (int i = lane_; i < kWalks * (count / kPiece); i += 32) {
-        const int walk = i / (count / kPiece), piece = i % (count / kPiece) * kPiece;
-        const long long at = starts_[walk] + n * step_stride_;
-        const bool wanted = at >= 0 && at < a_.steps * a_.places;
-        const float* const source = wanted ? from + at * count + piece : from;
-        if constexpr (kPiece == 4) {
-          copy_16_bytes(to + walk * kStep + first + piece, source, wanted);
-        } else {
-          copy_4_bytes(to + walk * kStep + first + piece, source, wanted);
-        }
-      }
-    };
-#pragma unroll
-    for (int x = 0; x < kCoefficients; ++x) {
-      copy(a_.coefficients[x], x * H, H);
-    }
-    if constexpr (Form::adds != 0) {
-      copy(a_.b, kCoefficients * H, N);
-    }
-    end_copies();
-  }
-
-  // The numbers of a step that belong to a row.
-  const float* values_of(int n, int i) const {
-    return ring_ + n % kSlots * kWalks * kStep + local_[i];
-  }
-
-  void take_step(int n) {
+  // `values` are those of the step, of all walks.
+  void take_step(const float* values, int n) {
     Tiles next = {};
     if constexpr (Form::adds != 0) {
 #pragma unroll
       for (int i = 0; i < kRows; ++i) {
-        const float* const b = values_of(n, i) + kCoefficients * H;
+        const float* const b = values + local_[i] + kCoefficients * H;
         const bool adds = adds_ >> i & 1;
         for_each_pair(i, next, [&](int at, int unit, float* pair) {
           const Two two = load_pair(b + (at - unit), unit);
@@ -269,25 +333,25 @@ class RowWalk {
     if constexpr (!kMultiplies) {
       store_states(n);
     }
-    add_diagonals(n, next);
+    add_diagonals(values, next);
 #pragma unroll
     for (int w = 0; w < Form::weights; ++w) {
 #pragma unroll
       for (int k = 0; k < kEights; ++k) {
-        add_weight(n, w, k, next);
+        add_weight(values, w, k, next);
       }
     }
     take_over(n, next);
   }
 
-  void add_diagonals(int n, Tiles& next) const {
+  void add_diagonals(const float* values, Tiles& next) const {
 #pragma unroll
     for (int d = 0; d < Form::diagonals; ++d) {
 #pragma unroll
       for (int i = 0; i < kRows; ++i) {
 #pragma unroll
         for (int k = 0; k < kEights; ++k) {
-          const Two factors = load_pair(values_of(n, i) + d * H, 8 * k + lane_ % 4 * 2);
+          const Two factors = load_pair(values + local_[i] + d * H, 8 * k + lane_ % 4 * 2);
           float* const to = &next[i / 2][listed(Form::diagonal_to, d)][k][i % 2 * 2];
           const float* const from = &state_[i / 2][listed(Form::diagonal_from, d)][k][i % 2 * 2];
           to[0] += factors.at[0] * from[0];
@@ -298,7 +362,7 @@ class RowWalk {
   }
 
   // Adds the products of a weight with the k-th eight numbers of its u.
-  void add_weight(int n, int w, int k, Tiles& next) const {
+  void add_weight(const float* values, int w, int k, Tiles& next) const {
     float leading[kTiles][4], rest[kTiles][4];
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
@@ -307,7 +371,7 @@ class RowWalk {
       for (int x = 0; x < Form::products; ++x) {
         if (listed(Form::product_weight, x) == w) {
           const Two factors =
-              load_pair(values_of(n, i) + (Form::diagonals + x) * H, 8 * k + lane_ % 4 * 2);
+              load_pair(values + local_[i] + (Form::diagonals + x) * H, 8 * k + lane_ % 4 * 2);
           const float* const from = &state_[i / 2][listed(Form::product_from, x)][k][i % 2 * 2];
           u[0] += factors.at[0] * from[0];
           u[1] += factors.at[1] * from[1];
@@ -400,24 +464,31 @@ class RowWalk {
   void store_states(int n) {
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
-      const long long at = starts_[local_[i] / kStep] + n * step_stride_;
-      if (is_there(i) && at >= 0 && at < a_.steps * a_.places) {
-        for_each_pair(i, state_, [&](int place, int unit, float* pair) {
-          store_pair(a_.before + at * N + place, unit, pair);
+      if (n < left_[i]) {
+        for_each_pair(i, state_, [&](int at, int unit, float* pair) {
+          store_pair(before_[i] + at, unit, pair);
         });
       }
+      before_[i] += ring_.stride() * N;
     }
   }
 
+  // A row is a column of the product.
   void store_products() {
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
       if (is_there(i)) {
+        float* const product = a_.products + walk(i) * kLayout.product_floats() + column(i);
         if (lane_ % 4 == 0) {
-          a_.exponents[row(i)] = exponents_[i];
+          *(int*)(product + N * kLayout.width()) = exponents_[i];
         }
         for_each_pair(i, state_, [&](int at, int unit, float* pair) {
-          store_pair(a_.products + row(i) * kLayout.rows() + at, unit, pair);
+#pragma unroll
+          for (int j = 0; j < 2; ++j) {
+            if (unit + j < H) {
+              product[(at + j) * kLayout.width()] = pair[j];
+            }
+          }
         });
       }
     }
@@ -425,27 +496,32 @@ class RowWalk {
 
   const ScanArguments<Form>& a_;
   const Four* weights_;
-  long long* starts_;
-  float* ring_;
   int lane_;
-  long long step_stride_;
-  long long first_row_ = 0, rows_ = 0;  // the lane's, and of all warps
-  int local_[kRows];                    // where the values of its walk are in a step
+  long long first_row_, rows_;  // the lane's, and of all warps
+  StepRing<Form, kWalks> ring_;
+  int local_[kRows];  // where the values of its walk are in a step
   int exponents_[kRows] = {};
-  unsigned adds_ = 0;  // a bit per row: b is added
+  unsigned adds_ = 0;                       // a bit per row: b is added
+  float* before_[kMultiplies ? 1 : kRows];  // where the state is stored
+  int left_[kMultiplies ? 1 : kRows];       // steps
   Tiles state_;
 };
 
 template <class Form, bool kMultiplies>
 void walk_rows(const ScanArguments<Form>& a, Four* shared) {
+  using Walk = RowWalk<Form, kMultiplies>;
   constexpr ScanLayout kLayout = ScanSizes<Form>::kLayout;
-  constexpr int kWalks =
-      kMultiplies ? kLayout.walks(kLayout.tiles(), kLayout.columns()) : kLayout.walks(1, 1);
   split_weights<Form>(a.weights, shared);
   __syncthreads();
-  Four* const own =
-      shared + kLayout.weight_floats() / 4 + threadIdx.x / 32 * (kLayout.warp_floats(kWalks) / 4);
-  RowWalk<Form, kMultiplies>(a, shared, own).run();
+  const int warp = threadIdx.x / 32;
+  const long long walks = (kMultiplies ? a.chunks - 1 : a.chunks) * a.places;
+  const long long first_row =
+      ((long long)blockIdx.x * (blockDim.x / 32) + warp) * Walk::kTiles * kTileRows;
+  if (first_row < walks * Walk::kColumns) {
+    Four* const memory =
+        shared + kLayout.weight_floats() / 4 + warp * (kLayout.warp_floats(Walk::kWalks) / 4);
+    Walk(a, shared, memory, first_row, walks).run();
+  }
 }
 
 // Phase 1: the product of every chunk but the last, by blocks of kMultiplyWarps.
@@ -462,17 +538,20 @@ void walk_inside(const ScanArguments<Form>& a, Four* shared) {
 }
 
 // Phase 2: a block per place, a thread per number of the state. `shared` holds the products of the
-// chunks ahead, and the state as all threads read it.
+// chunks ahead, and the state, twice, as all threads read it. One warp has few instructions to
+// spend on a chunk: whole products are copied by one thread, and a row is read while the sums of
+// the chunk before are finished.
 template <class Form>
 void walk_across(const ScanArguments<Form>& a, Four* shared) {
   constexpr ScanLayout kLayout = ScanSizes<Form>::kLayout;
-  constexpr int N = kLayout.state(), kRows = kLayout.rows(), kColumns = kLayout.columns();
+  constexpr int N = kLayout.state(), kWide = kLayout.width() / 4;
   constexpr int kProduct = kLayout.product_floats() / 4, kSlots = kLayout.across_slots();
-  constexpr int kPieces = kColumns * kRows / 4;  // of a product, in Fours
-  constexpr int kThreads = kLayout.across_threads();
+  constexpr int kVector = up_to(N, 4) / 4, kThreads = kLayout.across_threads();
+  Four* const vectors = shared + kSlots * kProduct;
+  CopyBarrier* const barriers = (CopyBarrier*)(vectors + 2 * kVector);
   const long long place = blockIdx.x;
-  const int chunks = int(a.chunks);
-  const int row = threadIdx.x < N ? threadIdx.x : N - 1;
+  const int products = int(a.chunks) - 1, thread = threadIdx.x;
+  const int row = thread < N ? thread : N - 1;
   const auto wait_for_rows = [] {
     if constexpr (kThreads == 32) {
       __syncwarp();
@@ -481,63 +560,63 @@ void walk_across(const ScanArguments<Form>& a, Four* shared) {
     }
   };
   const auto fetch = [&](int chunk) {
-    if (chunk < chunks - 1) {
-      const long long product = chunk * a.places + place;
-      const Four* const from = (const Four*)(a.products + product * kColumns * kRows);
-      Four* const to = shared + chunk % kSlots * kProduct;
-      for (int i = threadIdx.x; i < kPieces; i += kThreads) {
-        copy_16_bytes(to + i, from + i, true);
-      }
-      for (int i = threadIdx.x; i < kColumns; i += kThreads) {
-        copy_4_bytes((int*)(to + kPieces) + i, a.exponents + product * kColumns + i, true);
-      }
+    if (thread == 0 && chunk < products) {
+      copy_block(barriers + chunk % kSlots, shared + chunk % kSlots * kProduct,
+                 a.products + (chunk * a.places + place) * kLayout.product_floats(),
+                 kLayout.product_floats() * int(sizeof(float)));
     }
-    end_copies();
   };
-  float* const scaled = &shared[kSlots * kProduct].at[0];
-  if (threadIdx.x < kRows - N) {
-    scaled[N + threadIdx.x] = 0;
+  if (thread == 0) {
+    for (int i = 0; i < kSlots; ++i) {
+      prepare_barrier(barriers + i);
+    }
+    publish_barriers();
   }
-  for (int chunk = 0; chunk < kSlots - 1; ++chunk) {
+  for (int i = thread; i < 8 * kVector; i += kThreads) {
+    (&vectors[0].at[0])[i] = 0;
+  }
+  wait_for_rows();
+  for (int chunk = 0; chunk < kSlots; ++chunk) {
     fetch(chunk);
   }
+  Four numbers[kWide];
+  PowerOfTwo power(0);
+  const auto read_row = [&](int chunk) {
+    wait_for_block(barriers + chunk % kSlots, chunk / kSlots % 2);
+    const Four* const product = shared + chunk % kSlots * kProduct;
+#pragma unroll
+    for (int i = 0; i < kWide; ++i) {
+      numbers[i] = product[row * kWide + i];
+    }
+    power = PowerOfTwo(((const int*)(product + N * kWide))[row]);
+  };
   float state = a.initial[place * N + row];
-  for (int chunk = 0; chunk < chunks; ++chunk) {
-    wait_for_copies<kSlots - 2>();
-    wait_for_rows();  // copies of all threads are there, and nobody reads the chunk before any more
-    fetch(chunk + kSlots - 1);
-    const Four* const own = shared + chunk % kSlots * kProduct;
-    const float* const product = &own[0].at[0];
-    const int* const exponents = (const int*)(own + kPieces);
-    float column[N];
+  float* carried = a.carried + place * N + row;
+  read_row(0);
+  for (int chunk = 0; chunk < products; ++chunk) {
+    Four* const vector = vectors + chunk % 2 * kVector;
+    if (thread < N) {
+      (&vector[0].at[0])[row] = power.times(state);
+      *carried = state;
+    }
+    carried += a.places * N;
+    wait_for_rows();  // all have read the product, too
+    fetch(chunk + kSlots);
     float sums[4] = {};
-    if (threadIdx.x < N) {
-      a.carried[(chunk * a.places + place) * N + row] = state;
+    if constexpr (Form::adds != 0) {
+      sums[0] = numbers[N / 4].at[N % 4];
     }
-    if (chunk == chunks - 1) {
-      return;
-    }
-    const PowerOfTwo power(exponents[row]);
 #pragma unroll
     for (int i = 0; i < N; ++i) {
-      column[i] = product[i * kRows + row];
+      sums[i % 4] += numbers[i / 4].at[i % 4] * vector[i / 4].at[i % 4];
     }
-    if constexpr (Form::adds != 0) {
-      sums[0] = product[N * kRows + row];
-    }
-    if (threadIdx.x < N) {
-      scaled[row] = power.times(state);
-    }
-    wait_for_rows();
-#pragma unroll
-    for (int i = 0; i < N; i += 4) {
-      const Four four = ((const Four*)scaled)[i / 4];
-#pragma unroll
-      for (int m = 0; m < 4 && i + m < N; ++m) {
-        sums[m] += column[i + m] * four.at[m];
-      }
+    if (chunk + 1 < products) {
+      read_row(chunk + 1);
     }
     state = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  }
+  if (thread < N) {
+    *carried = state;
   }
 }
 
