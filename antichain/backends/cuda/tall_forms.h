@@ -12,13 +12,12 @@
 
 namespace antichain::cuda {
 
-using device::TallProductForm, device::TallReductionForm;
+using device::kTallBlocks, device::TallProductForm, device::TallReductionForm;
 
 inline constexpr std::int64_t kLeastTall = 4096;  // of the long axis: else cuBLASLt is fast enough
 inline constexpr std::int64_t kMostNarrow = 64;   // of the others: beyond, memory does not bound it
-inline constexpr std::int64_t kTallBlocks = 264;  // two for each multiprocessor of an H200
 
-constexpr std::int64_t times_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+constexpr std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // A multiprocessor issues 4 instructions for a warp each in a clock, and reads 32 numbers of shared
 // memory.
@@ -26,7 +25,7 @@ constexpr double tall_clocks(std::int64_t instructions, std::int64_t reads) {
   return std::max(static_cast<double>(instructions) / 128, static_cast<double>(reads) / 32);
 }
 
-/// Returns the form of the sums over `count` steps, all but `tile`.
+/// Returns the form with threads dealt to its rows and columns.
 constexpr TallReductionForm choose_tall_sums(TallReductionForm form) {
   constexpr int kMostSums = 64, kLongest = 12;  // what registers hold
   constexpr int kOverhead = 4;                  // instructions of a step beside reading and adding
@@ -74,8 +73,8 @@ constexpr TallReductionForm choose_tall_reduction(std::int64_t rows, std::int64_
   const std::int64_t step = groups % 4 == 0 ? groups : groups % 2 == 0 ? 2 * groups : 4 * groups;
   const std::int64_t fitting = kTileBytes / ((rows + columns) * 4);
   const std::int64_t largest = std::max(fitting / step * step, step);
-  const std::int64_t turns = times_up(count, kTallBlocks * largest);
-  const std::int64_t equal = times_up(times_up(count, kTallBlocks * turns), step) * step;
+  const std::int64_t turns = divided_up(count, kTallBlocks * largest);
+  const std::int64_t equal = divided_up(divided_up(count, kTallBlocks * turns), step) * step;
   form.tile = static_cast<int>(std::min(largest, equal));
   return form;
 }
@@ -89,7 +88,7 @@ struct TallProductOptions {
 constexpr TallProductForm choose_tall_product(std::int64_t count, std::int64_t inner,
                                               std::int64_t columns,
                                               const TallProductOptions& options) {
-  constexpr int kMostSums = 64, kMostRows = 8, kMostQuads = 3;  // what registers hold
+  constexpr int kMostSums = 56, kMostRows = 8, kMostQuads = 3;  // what registers hold
   constexpr int kTileBytes = 36 * 1024;
   constexpr int kLeastTurns = 4;   // of blocks: tiles are copied while others are multiplied
   constexpr int kLeastAcross = 4;  // 64 bytes that are written one behind the other

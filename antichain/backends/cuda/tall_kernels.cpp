@@ -46,8 +46,10 @@ TallReductionForm reduction_form(const BlasSizes& s) {
   return choose_tall_reduction(s.rows, s.columns, s.inner, !s.transpose_a, s.transpose_b);
 }
 
-std::int64_t tiles_of(const BlasSizes& s) { return times_up(s.inner, reduction_form(s).tile); }
-std::int64_t parts_of(const BlasSizes& s) { return std::min(tiles_of(s), kTallBlocks); }
+std::int64_t tiles_of(const BlasSizes& s) { return divided_up(s.inner, reduction_form(s).tile); }
+std::int64_t parts_of(const BlasSizes& s) {
+  return std::min<std::int64_t>(tiles_of(s), kTallBlocks);
+}
 
 TallProductForm product_form(const BlasSizes& s) {
   return choose_tall_product(s.rows, s.inner, s.columns, {s.transpose_b, s.bias, s.relu});
@@ -77,17 +79,17 @@ Launch join_launch(const Context& context, const BlasSizes& s) {
   return {context,
           tall_reduction_text(form),
           "join_parts",
-          times_up(s.rows * s.columns, kJoinedTogether),
+          divided_up(s.rows * s.columns, kJoinedTogether),
           dim3(kJoiningThreads),
           reduction_slots(s)};
 }
 
 Launch product_launch(const Context& context, const BlasSizes& s) {
   const TallProductForm form = product_form(s);
-  const std::int64_t tiles = times_up(s.rows, form.tile());
+  const std::int64_t tiles = divided_up(s.rows, form.tile());
   // Blocks that go through equally many tiles.
-  const std::int64_t turns = times_up(tiles, kProductBlocks);
-  const std::int64_t blocks = times_up(tiles, turns);
+  const std::int64_t turns = divided_up(tiles, kProductBlocks);
+  const std::int64_t blocks = divided_up(tiles, turns);
   std::vector<std::int64_t> slots(kProductSlots);
   slots[kCount] = s.rows;
   slots[kTiles] = tiles;

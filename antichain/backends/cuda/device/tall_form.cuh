@@ -5,6 +5,8 @@
 
 namespace antichain::device {
 
+constexpr int kTallBlocks = 264;  // that share a long sum: two per multiprocessor of an H200
+
 constexpr int tall_up_to_four(int count) { return (count + 3) / 4 * 4; }
 
 // How a tile of steps of a matrix with `size` numbers a step lies in shared memory. Lanes of a warp

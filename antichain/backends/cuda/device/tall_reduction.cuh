@@ -144,12 +144,19 @@ void join_parts(const TallReductionArguments& a, double* shared) {
   constexpr int kResults = kForm.rows * kForm.columns, kPitch = kJoinedTogether + 1;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int first = blockIdx.x * kJoinedTogether;
+  // All are on their way before the first is added.
+  constexpr int kOwn = (kTallBlocks + 31) / 32;
+  float numbers[kOwn];
+#pragma unroll
+  for (int n = 0; n < kOwn; ++n) {
+    const int part = warp + 32 * n;
+    const bool is_there = first + lane < kResults && part < a.parts;
+    numbers[n] = is_there ? a.found[part * kResults + first + lane] : 0;
+  }
   double sum = 0;
-  if (first + lane < kResults) {
-#pragma unroll 12
-    for (int part = warp; part < int(a.parts); part += 32) {
-      sum += double(a.found[part * kResults + first + lane]);
-    }
+#pragma unroll
+  for (int n = 0; n < kOwn; ++n) {
+    sum += double(numbers[n]);
   }
   shared[warp * kPitch + lane] = sum;
   __syncthreads();
