@@ -67,8 +67,9 @@ std::vector<double> multiplied(const Tensor& a, const Tensor& b, const cuda::Bla
 // bytes, with numbers behind the result that must stay as they are.
 class Operands {
  public:
-  Operands(const cuda::BlasSizes& s, int shift)
-      : a(quarters(s.transpose_a ? Shape{s.inner, s.rows} : Shape{s.rows, s.inner}, 1)),
+  Operands(const Backend& backend, const cuda::BlasSizes& s, int shift)
+      : backend_(backend),
+        a(quarters(s.transpose_a ? Shape{s.inner, s.rows} : Shape{s.rows, s.inner}, 1)),
         b(quarters(s.transpose_b ? Shape{s.columns, s.inner} : Shape{s.inner, s.columns}, 2)),
         bias(quarters({s.columns}, 3)),
         a_there(placed(a, shift)),
@@ -76,11 +77,10 @@ class Operands {
         bias_there(placed(bias, shift)),
         out_there(placed(filled(s.rows * s.columns + kBehind), shift)) {}
 
-  std::vector<float> result() const { return backend_->to_host(out_there).to_vector<float>(); }
+  std::vector<float> result() const { return backend_.to_host(out_there).to_vector<float>(); }
 
   static constexpr std::int64_t kBehind = 100;
   static constexpr float kUntouched = 12345;
-  Tensor a, b, bias;
 
  private:
   static Tensor filled(std::int64_t count) {
@@ -89,16 +89,17 @@ class Operands {
     return values;
   }
   Tensor placed(const Tensor& values, int shift) const {
-    const Tensor all = backend_->allocate(f32, {values.numel() + shift});
+    const Tensor all = backend_.allocate(f32, {values.numel() + shift});
     const Tensor view(f32, values.shape(), contiguous_strides(values.shape()), shift, all.buffer());
-    backend_->copy(view, values);
+    backend_.copy(view, values);
     return view;
   }
 
-  std::unique_ptr<Backend> backend_ = make_cuda_backend(0);
+  const Backend& backend_;
 
  public:
-  Tensor a_there, b_there, bias_there, out_there;
+  const Tensor a, b, bias;  // on the host
+  const Tensor a_there, b_there, bias_there, out_there;
 };
 
 void expect_exact(const std::vector<float>& found, const std::vector<double>& want) {
@@ -111,14 +112,14 @@ void expect_exact(const std::vector<float>& found, const std::vector<double>& wa
   }
 }
 
-void check_sums(const cuda::BlasSizes& s) {
+void check_sums(const Backend& backend, const cuda::BlasSizes& s) {
   SCOPED_TRACE(testing::Message() << s.rows << " by " << s.columns << " over " << s.inner << ", "
                                   << s.transpose_a << s.transpose_b);
   ASSERT_TRUE(cuda::TallReduction::fits(s));
   const cuda::Context context = cuda::shared_context(0);
   cuda::TallReduction product(context, s);
   for (const int shift : {0, 1}) {
-    const Operands x(s, shift);
+    const Operands x(backend, s, shift);
     {
       const auto held = context->hold();
       product.run(x.a_there.raw(), x.b_there.raw(), x.out_there.raw());
@@ -128,15 +129,16 @@ void check_sums(const cuda::BlasSizes& s) {
 }
 
 TEST_F(CudaTall, SumsOfAllLayouts) {
+  const std::unique_ptr<Backend> backend = make_cuda_backend(0);
   for (const bool transpose_a : {false, true}) {
     for (const bool transpose_b : {false, true}) {
       for (const std::int64_t inner : {4096, 4097, 100'003}) {
-        check_sums({.dtype = f32,
-                    .rows = 20,
-                    .columns = 33,
-                    .inner = inner,
-                    .transpose_a = transpose_a,
-                    .transpose_b = transpose_b});
+        check_sums(*backend, {.dtype = f32,
+                              .rows = 20,
+                              .columns = 33,
+                              .inner = inner,
+                              .transpose_a = transpose_a,
+                              .transpose_b = transpose_b});
       }
     }
   }
@@ -144,18 +146,19 @@ TEST_F(CudaTall, SumsOfAllLayouts) {
 
 // As gradients of weights have them, and the other way round, at sizes that no tile is made for.
 TEST_F(CudaTall, SumsOfOddSizes) {
+  const std::unique_ptr<Backend> backend = make_cuda_backend(0);
   const std::pair<std::int64_t, std::int64_t> sizes[] = {
       {1, 1},   {1, 20},  {20, 1},  {3, 33},  {33, 3}, {20, 20}, {20, 60},
       {60, 20}, {32, 64}, {64, 33}, {60, 60}, {32, 3}, {64, 64}, {1, 64}};
   for (const auto& [rows, columns] : sizes) {
     const bool along = rows % 2 == 1;
     for (const std::int64_t inner : {along ? 4097 : 4096, 100'003}) {
-      check_sums({.dtype = f32,
-                  .rows = rows,
-                  .columns = columns,
-                  .inner = inner,
-                  .transpose_a = inner != 100'003 || !along,
-                  .transpose_b = inner == 100'003 && columns % 2 == 1});
+      check_sums(*backend, {.dtype = f32,
+                            .rows = rows,
+                            .columns = columns,
+                            .inner = inner,
+                            .transpose_a = inner != 100'003 || !along,
+                            .transpose_b = inner == 100'003 && columns % 2 == 1});
     }
   }
 }
@@ -203,13 +206,13 @@ TEST_F(CudaTall, LongSumsAreAsExactAsThoseOfTheLibrary) {
   }
 }
 
-void check_product(const cuda::BlasSizes& s) {
+void check_product(const Backend& backend, const cuda::BlasSizes& s) {
   SCOPED_TRACE(testing::Message() << s.rows << " rows, " << s.inner << " by " << s.columns);
   ASSERT_TRUE(cuda::TallProduct::fits(s));
   const cuda::Context context = cuda::shared_context(0);
   cuda::TallProduct product(context, s);
   for (const int shift : {0, 1}) {
-    const Operands x(s, shift);
+    const Operands x(backend, s, shift);
     {
       const auto held = context->hold();
       product.run(x.a_there.raw(), x.b_there.raw(), x.out_there.raw(),
@@ -226,19 +229,20 @@ void check_product(const cuda::BlasSizes& s) {
 }
 
 TEST_F(CudaTall, ProductsOfOddSizes) {
+  const std::unique_ptr<Backend> backend = make_cuda_backend(0);
   const std::pair<std::int64_t, std::int64_t> sizes[] = {
       {1, 1},   {1, 20},  {20, 1},  {3, 33},  {33, 3}, {20, 20}, {20, 60},
       {60, 20}, {32, 64}, {64, 33}, {60, 60}, {32, 3}, {64, 64}, {1, 64}};
   int turn = 0;
   for (const auto& [inner, columns] : sizes) {
     for (const std::int64_t rows : {4096, 4097, 100'003}) {
-      check_product({.dtype = f32,
-                     .rows = rows,
-                     .columns = columns,
-                     .inner = inner,
-                     .transpose_b = turn % 2 == 1,
-                     .bias = turn % 3 == 1,
-                     .relu = turn % 5 == 1});
+      check_product(*backend, {.dtype = f32,
+                               .rows = rows,
+                               .columns = columns,
+                               .inner = inner,
+                               .transpose_b = turn % 2 == 1,
+                               .bias = turn % 3 == 1,
+                               .relu = turn % 5 == 1});
       ++turn;
     }
   }
