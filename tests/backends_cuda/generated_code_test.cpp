@@ -23,6 +23,7 @@
 #include "antichain/backends/cuda/sparse_product.h"
 #include "antichain/backends/cuda/stopwatch.h"
 #include "antichain/backends/cuda/strided_copy.h"
+#include "antichain/backends/cuda/tall_kernels.h"
 #include "antichain/backends/cuda/weighted_scan_kernels.h"
 
 namespace antichain::cuda {
@@ -66,6 +67,29 @@ TEST(GeneratedCode, WeightedScans) {
   }
   expect_compiles(weighted_scan_text(gru, 64, true));
   expect_compiles(weighted_scan_text(lstm, 20, false));
+}
+
+TEST(GeneratedCode, TallReductions) {
+  for (const std::int64_t rows : {1, 20, 33, 64}) {
+    for (const std::int64_t columns : {1, 20, 60, 64}) {
+      const bool along = rows == 33;
+      expect_compiles(
+          tall_reduction_text(choose_tall_reduction(rows, columns, 100'003, along, false)));
+      expect_compiles(
+          tall_reduction_text(choose_tall_reduction(rows, columns, 16'000'000, !along, true)));
+    }
+  }
+}
+
+TEST(GeneratedCode, TallProducts) {
+  for (const std::int64_t inner : {1, 20, 33, 64}) {
+    for (const std::int64_t columns : {1, 20, 60, 64}) {
+      const bool odd = inner == 33;
+      expect_compiles(tall_product_text(choose_tall_product(100'003, inner, columns, {})));
+      expect_compiles(
+          tall_product_text(choose_tall_product(4096, inner, columns, {odd, true, !odd})));
+    }
+  }
 }
 
 TEST(GeneratedCode, Creation) {

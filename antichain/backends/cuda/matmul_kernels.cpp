@@ -5,6 +5,7 @@
 
 #include "antichain/backends/cuda/blas_product.h"
 #include "antichain/backends/cuda/fused_product_kernels.h"
+#include "antichain/backends/cuda/tall_kernels.h"
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/fused_product.h"
 #include "antichain/ops/matmul.h"
@@ -55,6 +56,24 @@ struct Plan {
   std::vector<std::int64_t> a_at, b_at, out_at;  // bytes
 };
 
+// Returns nothing where a product is none of ours.
+KernelFunction plan_tall(const Context& device, const ProductUse& use, const BlasSizes& sizes) {
+  if (TallReduction::fits(sizes)) {
+    const auto sums = std::make_shared<TallReduction>(device, sizes);
+    return [sums, use](KernelContext& run) {
+      sums->run(run.inputs[use.a]->raw(), run.inputs[use.b]->raw(), run.out().raw());
+    };
+  }
+  if (TallProduct::fits(sizes)) {
+    const auto product = std::make_shared<TallProduct>(device, sizes);
+    return [product, use](KernelContext& run) {
+      product->run(run.inputs[use.a]->raw(), run.inputs[use.b]->raw(), run.out().raw(),
+                   use.bias ? run.inputs[*use.bias]->raw() : nullptr);
+    };
+  }
+  return nullptr;
+}
+
 // Returns nothing where the library cannot do it.
 KernelFunction plan(const KernelContext& context, const std::shared_ptr<BlasLibrary>& library,
                     const ProductUse& use) {
@@ -92,6 +111,9 @@ KernelFunction plan(const KernelContext& context, const std::shared_ptr<BlasLibr
   }
   if (is_tall || (a_step && b_step)) {
     a_at = b_at = {0};
+    if (KernelFunction tall = plan_tall(library->context(), use, sizes)) {
+      return tall;
+    }
   }
   const auto bytes = static_cast<std::int64_t>(size_of(sizes.dtype));
   std::vector<std::int64_t> out_at;

@@ -1,0 +1,47 @@
+// Products of f32 matrices one axis of which is long while the others are 64 at most, as they are
+// in gradients and layers of recurrent models: kernels of our own, bound by memory, where cuBLASLt
+// has tiles for large matrices only.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "antichain/backends/cuda/blas_product.h"
+#include "antichain/backends/cuda/launch.h"
+#include "antichain/backends/cuda/tall_forms.h"
+
+namespace antichain::cuda {
+
+/// Returns the kernels for a form.
+std::string tall_reduction_text(const TallReductionForm& form);
+std::string tall_product_text(const TallProductForm& form);
+
+/// A product whose summed axis is long, by two launches.
+class TallReduction {
+ public:
+  static bool fits(const BlasSizes& sizes);
+  TallReduction(const Context& context, const BlasSizes& sizes);
+
+  /// Enqueues it, whatever the addresses are multiples of.
+  void run(const void* a, const void* b, void* out);
+
+ private:
+  bool rows_aligned_a_, rows_aligned_b_;  // if the matrices are
+  std::shared_ptr<Buffer> found_;
+  Launch sum_, join_;
+};
+
+/// A product whose first matrix is long, with bias and relu behind it.
+class TallProduct {
+ public:
+  static bool fits(const BlasSizes& sizes);
+  TallProduct(const Context& context, const BlasSizes& sizes);
+
+  /// Enqueues it, whatever the addresses are multiples of.
+  void run(const void* a, const void* b, void* out, const void* bias);
+
+ private:
+  Launch multiply_;
+};
+
+}  // namespace antichain::cuda
