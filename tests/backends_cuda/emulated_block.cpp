@@ -29,6 +29,7 @@ struct Thread {
   ucontext_t context;
   std::unique_ptr<std::byte[]> stack{new std::byte[kStackBytes]};
   std::vector<Copy> copies;
+  std::vector<std::size_t> groups;  // by group: how many copies have begun when it was closed
   bool is_done = false;
 };
 
@@ -76,6 +77,14 @@ void run_thread() {
   running->own().is_done = true;
   running->has_moved = true;
   swapcontext(&running->own().context, &running->scheduler);
+}
+
+void arrive(const Copy& copy) {
+  if (copy.from != nullptr) {
+    std::memcpy(copy.to, copy.from, copy.bytes);
+  } else {
+    std::memset(copy.to, 0, copy.bytes);
+  }
 }
 
 // On its own: the compiler takes getcontext for a function that returns twice.
@@ -152,22 +161,38 @@ void begin_copy(void* to, const void* from, std::size_t bytes, bool wanted) {
     return reinterpret_cast<std::uintptr_t>(at) % bytes == 0;
   };
   ensure(is_aligned(to) && is_aligned(from), "a copy is not aligned");
-  Thread& own = running->own();
-  own.copies.push_back({to, wanted ? from : nullptr, bytes});
+  const Copy copy{to, wanted ? from : nullptr, bytes};
   if (running->options->arrival == Arrival::at_once) {
-    finish_copies();
+    arrive(copy);
+  } else {
+    running->own().copies.push_back(copy);
   }
 }
 
+void close_copies() {
+  Thread& own = running->own();
+  own.groups.push_back(own.copies.size());
+}
+
 void finish_copies() {
-  for (const Copy& copy : running->own().copies) {
-    if (copy.from != nullptr) {
-      std::memcpy(copy.to, copy.from, copy.bytes);
-    } else {
-      std::memset(copy.to, 0, copy.bytes);
-    }
-  }
+  std::ranges::for_each(running->own().copies, arrive);
   running->own().copies.clear();
+  running->own().groups.clear();
+}
+
+void finish_groups(std::size_t left) {
+  Thread& own = running->own();
+  if (own.groups.size() <= left) {
+    return;
+  }
+  const std::size_t finished = own.groups.size() - left, count = own.groups[finished - 1];
+  const auto end = own.copies.begin() + static_cast<std::ptrdiff_t>(count);
+  std::for_each(own.copies.begin(), end, arrive);
+  own.copies.erase(own.copies.begin(), end);
+  own.groups.erase(own.groups.begin(), own.groups.begin() + static_cast<std::ptrdiff_t>(finished));
+  for (std::size_t& group_end : own.groups) {
+    group_end -= count;
+  }
 }
 
 }  // namespace antichain::emulated

@@ -8,9 +8,11 @@
 
 #include <math.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <functional>
+#include <utility>
 
 namespace antichain::emulated {
 
@@ -43,7 +45,10 @@ struct Words {
 const Words* exchange(unsigned mask, const Words& own);
 /// Copies, now or when somebody waits.
 void begin_copy(void* to, const void* from, std::size_t bytes, bool wanted);
+void close_copies();
+/// Waits for all copies of the own thread, or for all groups of them but the last ones.
 void finish_copies();
+void finish_groups(std::size_t left);
 
 }  // namespace antichain::emulated
 
@@ -83,6 +88,7 @@ inline bool __any_sync(unsigned mask, bool value) {
   }
   return any;
 }
+inline int atomicMax(int* at, int value) { return std::exchange(*at, std::max(*at, value)); }
 inline int __popc(unsigned word) { return std::popcount(word); }
 
 namespace antichain::device {
@@ -132,6 +138,14 @@ inline void copy_16_bytes(void* to, const void* from, bool wanted) {
 }
 inline void copy_4_bytes(void* to, const void* from, bool wanted) {
   emulated::begin_copy(to, from, 4, wanted);
+}
+inline void copy_8_bytes(void* to, const void* from, bool wanted) {
+  emulated::begin_copy(to, from, 8, wanted);
+}
+inline void close_copies() { emulated::close_copies(); }
+template <int kLeft>
+void wait_for_groups() {
+  emulated::finish_groups(kLeft);
 }
 inline void wait_for_own_copies() { emulated::finish_copies(); }
 

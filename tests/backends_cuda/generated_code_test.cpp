@@ -1,6 +1,7 @@
 // The texts of all kernels that are neither element-wise nor fused compile, without a GPU.
 #include <gtest/gtest.h>
 
+#include "antichain/backends/cuda/affine_scan_kernels.h"
 #include "antichain/backends/cuda/along_kernels.h"
 #include "antichain/backends/cuda/attention_kernels.h"
 #include "antichain/backends/cuda/cast_kernels.h"
@@ -66,6 +67,18 @@ TEST(GeneratedCode, WeightedScans) {
   }
   expect_compiles(weighted_scan_text(gru, 20));
   expect_compiles(weighted_scan_text(lstm, 20));
+}
+
+TEST(GeneratedCode, AffineScans) {
+  for (const DType dtype : {f32, f64}) {
+    expect_compiles(column_scan_text(dtype));
+    for (const bool transposed : {false, true}) {
+      expect_compiles(wide_scan_text(dtype, transposed));
+      for (const std::int64_t size : {1, 7, 20, 32}) {
+        expect_compiles(narrow_scan_text(dtype, size, transposed));
+      }
+    }
+  }
 }
 
 TEST(GeneratedCode, Creation) {

@@ -93,6 +93,19 @@ inline void copy_4_bytes(void* to, const void* from, bool wanted) {
                "r"(wanted ? 4 : 0)
                : "memory");
 }
+inline void copy_8_bytes(void* to, const void* from, bool wanted) {
+  const unsigned place = unsigned(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(place), "l"(from),
+               "r"(wanted ? 8 : 0)
+               : "memory");
+}
+// Makes a group of the copies that this thread has begun since the last one, which may be none.
+inline void close_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// Waits for the copies of this thread but those of its kLeft last groups.
+template <int kLeft>
+void wait_for_groups() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
+}
 // Waits for the copies that this thread has begun.
 inline void wait_for_own_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
