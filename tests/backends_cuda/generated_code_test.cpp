@@ -1,7 +1,7 @@
 // The texts of all kernels that are neither element-wise nor fused compile, without a GPU.
 #include <gtest/gtest.h>
 
-#include "antichain/backends/cuda/affine_scan_kernels.h"
+#include "antichain/backends/cuda/affine_scan_text.h"
 #include "antichain/backends/cuda/along_kernels.h"
 #include "antichain/backends/cuda/attention_kernels.h"
 #include "antichain/backends/cuda/cast_kernels.h"

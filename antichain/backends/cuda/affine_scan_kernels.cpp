@@ -5,8 +5,8 @@
 #include <memory>
 #include <utility>
 
+#include "antichain/backends/cuda/affine_scan_text.h"
 #include "antichain/backends/cuda/device/affine_sizes.cuh"
-#include "antichain/backends/cuda/element_code.h"
 #include "antichain/backends/cuda/launch.h"
 #include "antichain/backends/cuda/packed_input.h"
 #include "antichain/backends/cuda/scan_choice.h"
@@ -305,66 +305,7 @@ Support supports(Op op) {
                    fmt::format("its matrices may have more than {0} x {0} numbers", kMostWide));
 }
 
-constexpr const char* kIncludes = R"(#include "antichain/backends/cuda/device/tensor_core.cuh"
-)";
-
 }  // namespace
-
-std::string column_scan_text(DType dtype) {
-  return kIncludes + fmt::format(R"(#include "antichain/backends/cuda/device/affine_columns.cuh"
-using namespace antichain::device;
-using Scan = ColumnScan<{}>;
-extern "C" __global__ void multiply(const Scan a) {{ multiply_chunks(a); }}
-extern "C" __global__ void across(const Scan a) {{ walk_across(a); }}
-extern "C" __global__ void inside(const Scan a) {{ walk_inside(a); }}
-)",
-                                 storage_type(dtype));
-}
-
-std::string narrow_scan_text(DType dtype, std::int64_t size, bool transposed) {
-  return kIncludes + fmt::format(R"(#include "antichain/backends/cuda/device/affine_narrow.cuh"
-using namespace antichain::device;
-using T = {};
-using Scan = NarrowScan<T>;
-constexpr int kSize = {};
-constexpr bool kTransposed = {};
-extern __shared__ Piece<T> shared[];
-extern "C" __global__ void __launch_bounds__(kScanThreads) multiply(const Scan a) {{
-  multiply_chunks<T, kSize, kTransposed>(a, shared);
-}}
-extern "C" __global__ void __launch_bounds__(kScanThreads) across(const Scan a) {{
-  walk_across<T, kSize>(a, shared);
-}}
-extern "C" __global__ void __launch_bounds__(kScanThreads) inside(const Scan a) {{
-  walk_inside<T, kSize, kTransposed>(a, shared);
-}}
-)",
-                                 storage_type(dtype), size, transposed);
-}
-
-std::string wide_scan_text(DType dtype, bool transposed) {
-  return kIncludes + fmt::format(R"(#include "antichain/backends/cuda/device/affine_wide.cuh"
-using namespace antichain::device;
-using T = {};
-using Scan = WideScan<T>;
-constexpr bool kTransposed = {};
-extern __shared__ Piece<T> shared[];
-extern "C" __global__ void begin(const Scan a) {{ begin_products<T, kTransposed>(a); }}
-extern "C" __global__ void __launch_bounds__(kWideThreads) multiply(const Scan a) {{
-  multiply_step<T, kTransposed>(a, shared);
-}}
-extern "C" __global__ void __launch_bounds__(kWideThreads) from_zeros(const Scan a) {{
-  walk_from_zeros<T, kTransposed>(a, shared);
-}}
-extern "C" __global__ void __launch_bounds__(kWideThreads) across(const Scan a) {{
-  walk_across<T>(a, shared);
-}}
-extern "C" __global__ void __launch_bounds__(kWideThreads) inside(const Scan a) {{
-  walk_inside<T, kTransposed>(a, shared);
-}}
-)",
-                                 storage_type(dtype), transposed);
-}
 
 void register_affine_scan(KernelTable& kernels, const Context& context) {
   kernels.add(affine_scan_def(),

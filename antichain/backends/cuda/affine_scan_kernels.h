@@ -4,17 +4,10 @@
 // products are batched products of matrices (affine_wide.cuh).
 #pragma once
 
-#include <string>
-
 #include "antichain/backends/cuda/device_context.h"
 #include "antichain/runtime/kernel_table.h"
 
 namespace antichain::cuda {
-
-/// Returns the kernels for diagonals, for matrices of up to 32 x 32 numbers, and for all others.
-std::string column_scan_text(DType dtype);
-std::string narrow_scan_text(DType dtype, std::int64_t size, bool transposed);
-std::string wide_scan_text(DType dtype, bool transposed);
 
 void register_affine_scan(KernelTable& kernels, const Context& context);
 
