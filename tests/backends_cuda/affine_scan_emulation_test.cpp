@@ -114,8 +114,8 @@ class Memory {
   std::vector<Piece<T>> pieces_;
 };
 
-// Runs all blocks: in some the first warp is the fastest and copies are late, in others the last one
-// is and they are at once.
+// Runs all blocks: in some the first warp is the fastest and copies are late, in others the last
+// one is and they are at once.
 template <class T, class F>
 void run_blocks(std::int64_t blocks, unsigned threads, std::int64_t shared_pieces, F kernel) {
   for (std::int64_t block = 0; block < blocks; ++block) {

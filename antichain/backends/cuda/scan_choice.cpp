@@ -48,10 +48,10 @@ Estimates estimate(const AffineSizes& sizes, std::int64_t chunk) {
   const double slower = bytes > 4 ? 2 : 1;
   const double multiplied = sizes.matrices ? slower * vectors * n * n / kMultiplyAdds : 0;
   const std::int64_t chunks = (sizes.steps + chunk - 1) / chunk;
-  return {.serial = kLaunch + std::max(steps * step.run, all_walked),
-          .chunked = 3 * kLaunch + std::max({length * step.multiply, multiplied, all_read}) +
-                     static_cast<double>(chunks) * step.run +
-                     std::max(length * step.run, all_walked)};
+  // Sums, not the larger one: the fewer walks there are, the less they fill the GPU.
+  return {.serial = kLaunch + steps * step.run + all_walked,
+          .chunked = 3 * kLaunch + length * step.multiply + std::max(multiplied, all_read) +
+                     static_cast<double>(chunks) * step.run + length * step.run + all_walked};
 }
 
 std::string milliseconds(double seconds) { return fmt::format("{:.3g} ms", seconds * 1e3); }
