@@ -7,6 +7,7 @@
 #include "antichain/backends/cpu/scan_kernels.h"
 #ifdef ANTICHAIN_HAS_CUDA
 #include "antichain/backends/cuda/cuda_backend.h"
+#include "antichain/backends/cuda/scan_choice.h"
 #endif
 #include "antichain/engines/backprop/backprop_engine.h"
 #include "antichain/engines/forward/forward_engine.h"
@@ -89,7 +90,8 @@ ScanOptions scan_options(const SessionOptions& options, const Backend& backend) 
           .chunk = options.scan_chunk,
           .when = options.always_scan ? ScanWhen::always
                                       : (has_kernel ? ScanWhen::where_faster : ScanWhen::never),
-          .weighted = !backend.kernels().candidates(weighted_scan_def()).empty()};
+          .weighted = !backend.kernels().candidates(weighted_scan_def()).empty(),
+          .device = backend.device().kind};
 }
 
 }  // namespace
@@ -165,9 +167,20 @@ std::vector<Var> Session::forward_outputs(Op op) const {
 }
 
 std::string Session::explain(Op op, const DimEnv& sizes) const {
-  const bool here = backend_->device() == Device{} && &op.def() == &affine_scan_def() &&
-                    is_bound(op.input(0).shape(), sizes);  // otherwise only a run knows
-  return here ? cpu::explain_scan(op, sizes) : std::string();
+  const std::vector<const OpDef*> scans = scan_family();
+  const bool is_known = std::ranges::find(scans, &op.def()) != scans.end() &&
+                        is_bound(op.input(0).shape(), sizes) &&
+                        is_bound(op.input(1).shape(), sizes);  // otherwise only a run knows
+  if (!is_known) {
+    return {};
+  }
+#ifdef ANTICHAIN_HAS_CUDA
+  if (backend_->device().kind == DeviceKind::cuda && backend_->kernels().has_kernel(op)) {
+    return cuda::explain_scan(op, sizes);
+  }
+#endif
+  const bool on_cpu = backend_->device() == Device{} && &op.def() == &affine_scan_def();
+  return on_cpu ? cpu::explain_scan(op, sizes) : std::string();
 }
 
 bool Session::takes_apart(Op op) const {

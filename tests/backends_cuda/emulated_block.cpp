@@ -89,6 +89,14 @@ void run_thread() {
   swapcontext(&running->own().context, &running->scheduler);
 }
 
+void arrive(const Copy& copy) {
+  if (copy.from != nullptr) {
+    std::memcpy(copy.to, copy.from, copy.bytes);
+  } else {
+    std::memset(copy.to, 0, copy.bytes);
+  }
+}
+
 // On its own: the compiler takes getcontext for a function that returns twice.
 [[gnu::noinline]] void prepare(Thread& thread) {
   getcontext(&thread.context);
@@ -163,10 +171,11 @@ void begin_copy(void* to, const void* from, std::size_t bytes, bool wanted) {
     return reinterpret_cast<std::uintptr_t>(at) % bytes == 0;
   };
   ensure(is_aligned(to) && is_aligned(from), "a copy is not aligned");
-  Thread& own = running->own();
-  own.copies.push_back({to, wanted ? from : nullptr, bytes, own.steps});
+  const Copy copy{to, wanted ? from : nullptr, bytes, running->own().steps};
   if (running->options->arrival == Arrival::at_once) {
-    finish_copies(0);
+    arrive(copy);
+  } else {
+    running->own().copies.push_back(copy);
   }
 }
 
@@ -204,18 +213,19 @@ void wait_for_block(CopyBarrier* barrier, unsigned parity) {
   }
 }
 
-void finish_copies(std::size_t steps) {
+void finish_copies() {
+  std::ranges::for_each(running->own().copies, arrive);
+  running->own().copies.clear();
+}
+
+void finish_copies_but(std::size_t steps) {
   Thread& own = running->own();
   std::erase_if(own.copies, [&](const Copy& copy) {
-    if (steps > 0 && copy.step + steps >= own.steps) {
-      return false;
+    const bool is_waited_for = copy.step + steps < own.steps;
+    if (is_waited_for) {
+      arrive(copy);
     }
-    if (copy.from != nullptr) {
-      std::memcpy(copy.to, copy.from, copy.bytes);
-    } else {
-      std::memset(copy.to, 0, copy.bytes);
-    }
-    return true;
+    return is_waited_for;
   });
 }
 

@@ -8,9 +8,11 @@
 
 #include <math.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <functional>
+#include <utility>
 
 namespace antichain::emulated {
 
@@ -41,11 +43,12 @@ struct Words {
 /// Gives words to the lanes that the mask names, all of which call it, and returns those of every
 /// lane. They are there until this lane waits again.
 const Words* exchange(unsigned mask, const Words& own);
-/// Copies, now or when somebody waits: for all copies but those of the last steps, that
-/// `end_copies` ended.
+/// Copies, now or when somebody waits: for all copies of the own thread, or for those of all steps,
+/// which `end_copies` ends, but the last ones.
 void begin_copy(void* to, const void* from, std::size_t bytes, bool wanted);
 void end_copies();
-void finish_copies(std::size_t steps);
+void finish_copies();
+void finish_copies_but(std::size_t steps);
 
 /// Copies by one thread for which all wait.
 struct alignas(8) CopyBarrier {
@@ -94,6 +97,7 @@ inline bool __any_sync(unsigned mask, bool value) {
 }
 inline unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(value); }
 inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
+inline int atomicMax(int* at, int value) { return std::exchange(*at, std::max(*at, value)); }
 inline int __popc(unsigned word) { return std::popcount(word); }
 
 namespace antichain::device {
@@ -145,11 +149,14 @@ inline void copy_16_bytes(void* to, const void* from, bool wanted) {
 inline void copy_4_bytes(void* to, const void* from, bool wanted) {
   emulated::begin_copy(to, from, 4, wanted);
 }
-inline void wait_for_own_copies() { emulated::finish_copies(0); }
+inline void copy_8_bytes(void* to, const void* from, bool wanted) {
+  emulated::begin_copy(to, from, 8, wanted);
+}
+inline void wait_for_own_copies() { emulated::finish_copies(); }
 inline void end_copies() { emulated::end_copies(); }
 template <int kSteps>
 void wait_for_copies() {
-  emulated::finish_copies(kSteps);
+  emulated::finish_copies_but(kSteps);
 }
 using emulated::CopyBarrier;
 inline void prepare_barrier(CopyBarrier* barrier) { *barrier = {}; }

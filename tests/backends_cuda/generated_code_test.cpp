@@ -1,6 +1,7 @@
 // The texts of all kernels that are neither element-wise nor fused compile, without a GPU.
 #include <gtest/gtest.h>
 
+#include "antichain/backends/cuda/affine_scan_text.h"
 #include "antichain/backends/cuda/along_kernels.h"
 #include "antichain/backends/cuda/attention_kernels.h"
 #include "antichain/backends/cuda/cast_kernels.h"
@@ -88,6 +89,18 @@ TEST(GeneratedCode, TallProducts) {
       expect_compiles(tall_product_text(choose_tall_product(100'003, inner, columns, {})));
       expect_compiles(
           tall_product_text(choose_tall_product(4096, inner, columns, {odd, true, !odd})));
+    }
+  }
+}
+
+TEST(GeneratedCode, AffineScans) {
+  for (const DType dtype : {f32, f64}) {
+    expect_compiles(column_scan_text(dtype));
+    for (const bool transposed : {false, true}) {
+      expect_compiles(wide_scan_text(dtype, transposed));
+      for (const std::int64_t size : {1, 7, 20, 32}) {
+        expect_compiles(narrow_scan_text(dtype, size, transposed));
+      }
     }
   }
 }

@@ -31,7 +31,8 @@ struct Outcome {
   std::vector<std::string> warnings;
 };
 
-Outcome run(const std::string& device, Layer layer, const nn::RecurrentOptions& options) {
+Outcome run(const std::string& device, Layer layer, const nn::RecurrentOptions& options,
+            std::int64_t time = 37) {
   Outcome outcome;
   Session session({.device = device,
                    .seed = 3,
@@ -45,7 +46,7 @@ Outcome run(const std::string& device, Layer layer, const nn::RecurrentOptions& 
   for (Var gradient : grad(sum(square(last)), parameters(graph))) {
     outputs.push_back(gradient);
   }
-  Tensor x = Tensor::empty(f32, {37, 2, 3});
+  Tensor x = Tensor::empty(f32, {time, 2, 3});
   for (std::int64_t i = 0; i < x.numel(); ++i) {
     x.data<float>()[i] = std::sin(0.7F * static_cast<float>(i));
   }
@@ -72,6 +73,16 @@ TEST_F(CudaNewton, FindsTheStatesOfRecurrentLayers) {
         expect_same(got, run("cpu", layer, {.reverse = reverse}));
       }
     }
+  }
+}
+
+// Long enough for scans in chunks.
+TEST_F(CudaNewton, FindsTheStatesOfLongSequences) {
+  for (const Layer layer : {&nn::rnn, &nn::gru}) {
+    const Outcome got =
+        run("cuda", layer, {.engine = "scan", .forward = {.method = kForwardNewton}}, 1500);
+    EXPECT_THAT(got.warnings, testing::IsEmpty());
+    expect_same(got, run("cpu", layer, {}, 1500));
   }
 }
 

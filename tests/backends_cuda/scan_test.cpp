@@ -1,6 +1,6 @@
 // Gradients by scans on a GPU, with the values of the CPU. Recurrent layers are scanned with
-// weights and diagonals; other chains have no kernel for scans and are walked step by step.
-#include <gtest/gtest.h>
+// weights and diagonals; other chains with the Jacobians of their steps.
+#include <gmock/gmock.h>
 
 #include <cmath>
 
@@ -78,6 +78,68 @@ TEST(CudaScan, OfDiagonals) {
 
 TEST(CudaScan, OfMatrices) {
   expect_values_of_the_cpu([](Var xs) { return nn::gru(xs, 6, {.engine = "scan"}).all; });
+}
+
+// A cell that is no sum of weights that stay the same: products of states, and a norm.
+Var gated(Var xs, std::int64_t units, const std::string& engine) {
+  const Var inputs = nn::linear(xs, 2 * units, {.name = "in"});
+  const Var weights =
+      parameter("weights", random_normal(xs.graph(), xs.dtype(), {units, 2 * units}) * 0.3);
+  const Var start = zeros(xs.graph(), xs.dtype(), {xs.dim(1), units});
+  const auto cell = [&](Var h, Var x) {
+    const std::vector<Var> parts = split(x + matmul(h * h, weights), {units, units}, -1);
+    const Var z = sigmoid(parts[0]);
+    const Var next = z * h + (1 - z) * tanh(parts[1] * h + 1);
+    return next / sqrt(mean(square(next), {-1}, true) + 1);
+  };
+  return chain(start, inputs, cell, {.engine = engine}).all;
+}
+
+TEST(CudaScan, OfStepsWithoutWeights) {
+  if (const std::string reason = missing_gpu(); !reason.empty()) {
+    GTEST_SKIP() << reason;
+  }
+  for (const std::int64_t units : {6, 20, 40}) {
+    for (const std::int64_t time : {1, 37, 600}) {
+      SCOPED_TRACE(std::to_string(units) + " units, " + std::to_string(time) + " steps");
+      const std::vector<Tensor> want = gradients(
+          {}, [=](Var xs) { return gated(xs, units, ""); }, time);
+      for (const std::int64_t chunk : {0, 16}) {
+        const SessionOptions options{.device = "cuda",
+                                     .always_scan = true,
+                                     .scan_algorithm = chunk > 0 ? "chunked" : "",
+                                     .scan_chunk = chunk};
+        const std::vector<Tensor> got = gradients(
+            options, [=](Var xs) { return gated(xs, units, "scan"); }, time);
+        for (std::size_t i = 0; i < want.size(); ++i) {
+          conformance::expect_close(got[i], want[i], 5e-5, "gradient " + std::to_string(i));
+        }
+      }
+    }
+  }
+}
+
+// Who chooses says so, and the compiled step has the scan.
+TEST(CudaScan, IsExplained) {
+  if (const std::string reason = missing_gpu(); !reason.empty()) {
+    GTEST_SKIP() << reason;
+  }
+  Session session({.device = "cuda"});
+  Graph graph = session.graph();
+  const Var xs = graph.input("xs", f32, {2000, 4, 3});
+  const Var all = gated(xs, 8, "scan");
+  const Op chain = all.producer();
+  EXPECT_THAT(session.engines().find("scan").explain(chain), testing::StartsWith("by a scan: "));
+  const Executable step = session.compile(grad(mean(all), parameters(graph)));
+  std::vector<std::string> found;
+  for (std::uint32_t id = 0; id < step.graph().num_ops(); ++id) {
+    if (std::string how = session.explain(step.graph().op(OpId{id}), {}); !how.empty()) {
+      found.push_back(how);
+    }
+  }
+  EXPECT_THAT(found, testing::ElementsAre(testing::MatchesRegex(
+                         "chunked with chunks of [0-9]+ steps, for 2000 steps of 4 matrices of 8 "
+                         "x 8 on a GPU: step by step about .* ms, in chunks .* ms")));
 }
 
 // Stages with sparse Jacobians, whose products have a kernel.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "antichain/backends/cuda/affine_scan_kernels.h"
 #include "antichain/backends/cuda/along_kernels.h"
 #include "antichain/backends/cuda/attention_kernels.h"
 #include "antichain/backends/cuda/cast_kernels.h"
@@ -61,6 +62,7 @@ class CudaBackend final : public Backend {
 #endif
     cuda::register_fused_products(kernels_, context_);
     cuda::register_chains(kernels_, context_);
+    cuda::register_affine_scan(kernels_, context_);
     cuda::register_weighted_scan(kernels_, context_);
     cuda::register_random(kernels_, context_);
     cuda::register_optimiser_steps(kernels_, context_);

@@ -164,10 +164,14 @@ class ScanEngine final : public GradientEngine {
     if (std::string reason = scan::why_not_stacked(chain); !reason.empty()) {
       return reason;
     }
-    const bool is_known = options_.algorithm.empty() || options_.algorithm == kScanSerial ||
-                          options_.algorithm == kScanChunked;
-    return is_known ? scan::why_not_weighted(chain)
-                    : "the algorithm " + options_.algorithm + " was asked for";
+    return is_for_gpus() ? scan::why_not_weighted(chain)
+                         : "the algorithm " + options_.algorithm + " was asked for";
+  }
+
+  // GPUs have no kernels for trees.
+  bool is_for_gpus() const {
+    return options_.algorithm.empty() || options_.algorithm == kScanSerial ||
+           options_.algorithm == kScanChunked;
   }
 
   std::string why_never(Op region_op) const {
@@ -186,10 +190,14 @@ class ScanEngine final : public GradientEngine {
       case ScanWhen::never: return {false, why_never(region_op)};
       case ScanWhen::where_faster: break;
     }
+    if (options_.device != DeviceKind::cpu && !is_for_gpus()) {
+      return {false, "step by step: this device has no kernel for the algorithm " +
+                         options_.algorithm + ", which was asked for"};
+    }
     // Products of Jacobians are many times the work of back-propagation, and there are a few stages
     // to share it, not thousands of steps.
     return is_stack(region_op) ? scan::WalkChoice{false, "stage by stage"}
-                               : scan::choose_walk(region_op);
+                               : scan::choose_walk(region_op, options_.device);
   }
 
   static std::string stages_explained(Op call) {

@@ -26,6 +26,7 @@
 #include <string>
 
 #include "antichain/autodiff/engine.h"
+#include "antichain/tensor/device.h"
 
 namespace antichain {
 
@@ -37,6 +38,7 @@ struct ScanOptions {
   std::int64_t chunk = 0;
   ScanWhen when = ScanWhen::always;
   bool weighted = false;  // the backend computes weighted_scan: weights need not become matrices
+  DeviceKind device = DeviceKind::cpu;  // whose speed decides what is faster
 };
 
 std::unique_ptr<GradientEngine> make_scan_engine(const ScanOptions& options = {});

@@ -16,26 +16,37 @@ constexpr double kSecondsPerEntry = 5e-9;  // of a matrix: found, moved to its p
 constexpr double kSecondsPerDiagonal = 1.5e-9;  // entry likewise
 constexpr double kUnknownSize = 32;             // of an axis whose size only a run tells
 
+// Estimates for an H200. Step by step, a chain is one kernel that waits for the results of an op
+// before the next; a scan is some kernels for all steps, bound by reading and writing Jacobians,
+// and by products of them.
+constexpr double kSecondsPerOpOfGpu = 0.15e-6;  // of a body
+constexpr double kSecondsOfScan = 50e-6;        // whatever its length is
+constexpr double kSecondsPerEntryOfGpu = 40e-12;
+constexpr double kSecondsPerMultiplyAdd = 0.1e-12;
+constexpr double kUnknownLength = 1000;
+constexpr double kMostJacobianBytes = 1 << 30;  // of all steps; there are copies of them for a time
+
+double known(Dim dim, double otherwise) {
+  return dim.is_constant() ? static_cast<double>(dim.constant()) : otherwise;
+}
+
 double size_of_places(const Dims& places) {
   double size = 1;
   for (Dim dim : places) {
-    size *= dim.is_constant() ? static_cast<double>(dim.constant()) : kUnknownSize;
+    size *= known(dim, kUnknownSize);
   }
   return size;
 }
 
 std::string microseconds(double seconds) { return fmt::format("{:.2g} us", seconds * 1e6); }
+std::string milliseconds(double seconds) { return fmt::format("{:.2g} ms", seconds * 1e3); }
 
-}  // namespace
+std::string jacobians_of(const JointState& joint) {
+  return joint.is_diagonal() ? "diagonal Jacobians"
+                             : fmt::format("Jacobians of {0} x {0}", joint.size.constant());
+}
 
-WalkChoice choose_walk(Op chain) {
-  if (const std::string reason = why_not_stacked(chain); !reason.empty()) {
-    return {false, "step by step, since " + reason};
-  }
-  const JointState joint(chain);
-  if (joint.parts.empty()) {
-    return {true, "all steps at once, since nothing is carried between them"};
-  }
+WalkChoice choose_on_cpu(Op chain, const JointState& joint) {
   const auto size = static_cast<double>(joint.size.constant());
   const double entries = size_of_places(joint.places) * size * size;
   const double scan = entries * (joint.is_diagonal() ? kSecondsPerDiagonal : kSecondsPerEntry);
@@ -44,12 +55,50 @@ WalkChoice choose_walk(Op chain) {
     serial += kTimesForward * estimated_seconds(op, DimEnv());
   }
   const bool by_scan = scan < serial;
-  const std::string jacobian = joint.is_diagonal()
-                                   ? "diagonal Jacobians"
-                                   : fmt::format("Jacobians of {0} x {0}", joint.size.constant());
   return {by_scan, fmt::format("{}: a step takes about {} by a scan of {}, {} by itself",
-                               by_scan ? "by a scan" : "step by step", microseconds(scan), jacobian,
-                               microseconds(serial))};
+                               by_scan ? "by a scan" : "step by step", microseconds(scan),
+                               jacobians_of(joint), microseconds(serial))};
+}
+
+WalkChoice choose_on_gpu(Op chain, const JointState& joint) {
+  const DType dtype = chain.input(joint.parts[0].state).dtype();
+  if (dtype != DType::f32 && dtype != DType::f64) {
+    return {false, fmt::format("step by step: this device scans f32 and f64, not {}", name(dtype))};
+  }
+  if (joint.is_diagonal()) {
+    return {true, "by a scan of diagonal Jacobians"};
+  }
+  const double length = known(chain.attrs().get<Dim>("length"), kUnknownLength);
+  const auto size = static_cast<double>(joint.size.constant());
+  const double entries = length * size_of_places(joint.places) * size * size;
+  const double bytes = entries * static_cast<double>(size_of(dtype));
+  if (bytes > kMostJacobianBytes) {
+    return {false, fmt::format("step by step: {} of all steps would take {:.2g} GiB",
+                               jacobians_of(joint), bytes / kMostJacobianBytes)};
+  }
+  const double scan =
+      kSecondsOfScan + entries * (kSecondsPerEntryOfGpu + kSecondsPerMultiplyAdd * size);
+  const std::vector<Op> ops = schedule_region(chain.graph(), chain.regions()[0]);
+  const double serial =
+      length * kTimesForward * kSecondsPerOpOfGpu * static_cast<double>(ops.size());
+  const bool by_scan = scan < serial;
+  return {by_scan,
+          fmt::format("{}: {:.0f} steps take about {} by a scan of {}, {} one after the other",
+                      by_scan ? "by a scan" : "step by step", length, milliseconds(scan),
+                      jacobians_of(joint), milliseconds(serial))};
+}
+
+}  // namespace
+
+WalkChoice choose_walk(Op chain, DeviceKind device) {
+  if (const std::string reason = why_not_stacked(chain); !reason.empty()) {
+    return {false, "step by step, since " + reason};
+  }
+  const JointState joint(chain);
+  if (joint.parts.empty()) {
+    return {true, "all steps at once, since nothing is carried between them"};
+  }
+  return device == DeviceKind::cpu ? choose_on_cpu(chain, joint) : choose_on_gpu(chain, joint);
 }
 
 }  // namespace antichain::scan

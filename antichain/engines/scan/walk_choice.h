@@ -4,6 +4,7 @@
 #include <string>
 
 #include "antichain/engines/scan/joint_state.h"
+#include "antichain/tensor/device.h"
 
 namespace antichain::scan {
 
@@ -12,8 +13,9 @@ struct WalkChoice {
   std::string reason;  // one sentence with the estimates that decided
 };
 
-/// Chooses by what a step costs either way on a CPU, as far as sizes are known when the graph is
-/// built; others count as 32. A chain that cannot be walked by a scan is walked step by step.
-WalkChoice choose_walk(Op chain);
+/// Chooses by estimates of what either way costs on a CPU or on a GPU, as far as sizes are known
+/// when the graph is built; others count as 32, and unknown numbers of steps as 1000. A chain that
+/// cannot be walked by a scan is walked step by step.
+WalkChoice choose_walk(Op chain, DeviceKind device);
 
 }  // namespace antichain::scan

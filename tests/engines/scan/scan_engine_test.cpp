@@ -255,6 +255,46 @@ TEST(ScanEngine, DoesAsTheSessionSays) {
             "Jacobians are diagonals");
 }
 
+// A gated cell whose weights are not the same in all steps, as a chain of this many.
+std::string how_on_a_gpu(const ScanOptions& options, DType dtype, Dim length, std::int64_t batch,
+                         std::int64_t hidden) {
+  Graph graph;
+  const Var h = graph.input("h", dtype, {batch, hidden}),
+            xs = graph.input("xs", dtype, {length, batch, hidden}),
+            w = graph.input("w", dtype, {hidden, hidden});
+  const auto cell = [&](Var s, Var x) {
+    const Var z = matmul(s * s, w) + x;
+    return tanh(z) * sigmoid(z) + s * square(z);
+  };
+  const Var last = chain(h, xs, cell, {.engine = "scan"}).last;
+  return make_scan_engine(options)->explain(last.producer());
+}
+
+TEST(ScanEngine, ChoosesForAGpu) {
+  const ScanOptions gpu{
+      .when = ScanWhen::where_faster, .weighted = true, .device = DeviceKind::cuda};
+  EXPECT_THAT(how_on_a_gpu(gpu, f32, 1000, 16, 20),
+              testing::MatchesRegex("by a scan: 1000 steps take about .* ms by a scan of Jacobians "
+                                    "of 20 x 20, .* ms one after the other"));
+  // Few steps, wide ones, and too many of them.
+  EXPECT_THAT(how_on_a_gpu(gpu, f32, 8, 16, 20), testing::StartsWith("step by step: 8 steps"));
+  EXPECT_THAT(how_on_a_gpu(gpu, f32, 1000, 2, 300),
+              testing::StartsWith("step by step: 1000 steps"));
+  EXPECT_EQ(how_on_a_gpu(gpu, f64, 1 << 20, 16, 16),
+            "step by step: Jacobians of 16 x 16 of all steps would take 32 GiB");
+  EXPECT_EQ(how_on_a_gpu(gpu, bf16, 1000, 16, 20),
+            "step by step: this device scans f32 and f64, not bf16");
+  ScanOptions tree = gpu;
+  tree.algorithm = kScanBlelloch;
+  EXPECT_EQ(how_on_a_gpu(tree, f32, 1000, 16, 20),
+            "step by step: this device has no kernel for the algorithm blelloch, which was asked "
+            "for");
+  Graph graph;
+  const Var h = graph.input("h", f32, {"batch", 4}), xs = graph.input("xs", f32, {3, "batch", 4});
+  const Var last = chain(h, xs, [](Var s, Var x) { return tanh(s) * x; }).last;
+  EXPECT_EQ(make_scan_engine(gpu)->explain(last.producer()), "by a scan of diagonal Jacobians");
+}
+
 TEST(ScanEngine, EveryAlgorithm) {
   const auto gradient = [](std::unique_ptr<GradientEngine> engine) {
     Session session;

@@ -17,6 +17,12 @@ inline void copy_4_bytes(void* to, const void* from, bool wanted) {
                "r"(wanted ? 4 : 0)
                : "memory");
 }
+inline void copy_8_bytes(void* to, const void* from, bool wanted) {
+  const unsigned place = unsigned(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(place), "l"(from),
+               "r"(wanted ? 8 : 0)
+               : "memory");
+}
 // Waits for the copies that this thread has begun.
 inline void wait_for_own_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
