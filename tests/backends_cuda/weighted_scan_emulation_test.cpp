@@ -97,6 +97,7 @@ struct Case {
   bool reverse;
   float scale = 1;                 // of weights
   float b_scale = 1, initial = 1;  // of what is added, and of the first state
+  long long group = 0;             // chunks; 0: all
 };
 
 void expect_close(const std::vector<float>& found, const Tensor& want, double tolerance) {
@@ -117,6 +118,7 @@ void check(const Case& c) {
   constexpr device::ScanLayout kLayout = Sizes::kLayout;
   constexpr int N = Sizes::kState, H = Sizes::kUnits;
   const long long chunks = (c.steps + c.chunk - 1) / c.chunk, walks = chunks * c.places;
+  const long long group = c.group > 0 ? c.group : chunks, groups = (chunks + group - 1) / group;
   std::vector<Tensor> inputs = {drawn({Form::weights, H, H}, c.scale / std::sqrt(float{H}), 1),
                                 drawn({c.places, N}, c.initial, 3)};
   for (std::uint64_t i = 0; i < kLayout.values; ++i) {
@@ -130,8 +132,12 @@ void check(const Case& c) {
     return std::vector<float>(static_cast<std::size_t>(count), kUntouched);
   };
   std::vector<float> before = floats(c.steps * c.places * N), last = floats(c.places * N),
-                     carried = floats(walks * N);
-  std::vector<Four> products(static_cast<std::size_t>(walks * kLayout.product_floats() / 4));
+                     carried = floats(walks * N), entered = floats(groups * c.places * N);
+  const auto room_for_products = [&](long long count) {
+    return std::vector<Four>(static_cast<std::size_t>(count * kLayout.product_floats() / 4));
+  };
+  std::vector<Four> products = room_for_products(walks),
+                    joined = room_for_products(groups * c.places);
   device::ScanArguments<Form> a{.steps = c.steps,
                                 .places = c.places,
                                 .reverse = c.reverse,
@@ -144,6 +150,10 @@ void check(const Case& c) {
                                 .last = last.data(),
                                 .products = &products.data()->at[0],
                                 .carried = carried.data(),
+                                .group = group,
+                                .groups = groups,
+                                .joined = &joined.data()->at[0],
+                                .entered = entered.data(),
                                 .coefficients = {}};
   for (std::size_t i = 0; i < kLayout.values; ++i) {
     a.coefficients[i] = inputs[2 + i].data<float>();
@@ -173,7 +183,13 @@ void check(const Case& c) {
     run((chunks - 1) * c.places * kLayout.columns(), kTileRows * kLayout.tiles() * kMultiplyWarps,
         32 * kMultiplyWarps, kLayout.multiply_floats(),
         [&](Four* shared) { multiply_chunks(a, shared); });
-    run(c.places, 1, kLayout.across_threads(), kLayout.across_floats(),
+    if (groups > 1) {
+      run((groups - 1) * c.places, 1, kLayout.join_threads(), kLayout.join_floats(),
+          [&](Four* shared) { join_chunks(a, shared); });
+      run(c.places, 1, kLayout.across_threads(), kLayout.across_floats(),
+          [&](Four* shared) { walk_groups(a, shared); });
+    }
+    run(groups * c.places, 1, kLayout.across_threads(), kLayout.across_floats(),
         [&](Four* shared) { walk_across(a, shared); });
   }
   run(walks, kTileRows * kInsideWarps, 32 * kInsideWarps, kLayout.inside_floats(),
@@ -186,7 +202,8 @@ void check(const Case& c) {
 template <class Form>
 void check_cases() {
   for (const Case& c : {Case{40, 3, 8, false}, Case{37, 2, 8, true}, Case{90, 1, 7, true},
-                        Case{9, 5, 9, false}, Case{1, 2, 1, true}, Case{300, 2, 4, false}}) {
+                        Case{9, 5, 9, false}, Case{1, 2, 1, true},
+                        Case{300, 2, 4, false, 1, 1, 1, 11}, Case{60, 3, 5, true, 1, 1, 1, 4}}) {
     SCOPED_TRACE(std::to_string(c.steps) + " steps, chunks of " + std::to_string(c.chunk));
     check<Form>(c);
   }
@@ -209,6 +226,7 @@ TEST(WeightedScanEmulation, SharedMemorySuffices) {
           EXPECT_LE(layout.multiply_floats(), device::kMostShared) << units << " x " << weights;
           EXPECT_LE(layout.inside_floats(), device::kMostShared) << units << " x " << weights;
           EXPECT_LE(layout.across_floats(), device::kMostShared) << units;
+          EXPECT_TRUE(!layout.joins() || layout.join_floats() <= device::kMostShared) << units;
           EXPECT_LE(layout.tile_registers(), 144) << units;
         }
       }
@@ -220,6 +238,7 @@ TEST(WeightedScanEmulation, SharedMemorySuffices) {
 TEST(WeightedScanEmulation, ProductsBeyondTheRange) {
   check<Rnn>({110, 2, 100, false, 12, 0, 1e-36F});
   check<Rnn>({110, 1, 100, true, 12, 0, 0});  // all states are 0
+  check<Rnn>({110, 2, 10, false, 12, 0, 1e-36F, 5});
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
 
@@ -25,6 +26,15 @@ device::ScanLayout layout_of(const WeightedForm& form, std::int64_t units, bool 
           static_cast<int>(form.diagonals.size() + form.products.size()), adds ? 1 : 0};
 }
 
+// Chunks of a group are walked across one after the other, and so are groups; joining those of a
+// group takes about as long as walking across them.
+std::int64_t group_of(const device::ScanLayout& layout, std::int64_t chunks) {
+  constexpr std::int64_t kFew = 24;
+  const double balanced = std::sqrt(static_cast<double>(chunks) / 2);
+  return chunks <= kFew || !layout.joins() ? chunks
+                                           : static_cast<std::int64_t>(std::ceil(balanced));
+}
+
 // Slots of the arguments.
 enum Slot : std::size_t {
   kSteps,
@@ -39,6 +49,10 @@ enum Slot : std::size_t {
   kLast,
   kProducts,
   kCarried,
+  kGroup,
+  kGroups,
+  kJoined,
+  kEntered,
   kCoefficients
 };
 
@@ -56,9 +70,13 @@ class WeightedScanPlan {
     const std::int64_t places = context.out(1).numel() / layout.state();
     const std::int64_t chunk = chunk_of(context, form, {steps, places, units, adds_});
     const std::int64_t chunks = divided_up(steps, chunk);
+    const std::int64_t group = group_of(layout, chunks);
+    const std::int64_t groups = divided_up(chunks, group);
     std::vector<std::int64_t> slots = {steps, places, context.attr<bool>("reverse") ? 1 : 0, chunk,
                                        chunks};
     slots.resize(kCoefficients + form.diagonals.size() + form.products.size());
+    slots[kGroup] = group;
+    slots[kGroups] = groups;
     const std::string text = weighted_scan_text(form, units, adds_);
     const auto launch = [&](const char* name, std::int64_t blocks, int threads, int floats) {
       return Launch(device, text, name, blocks, dim3(static_cast<unsigned>(threads)), slots,
@@ -72,16 +90,28 @@ class WeightedScanPlan {
       const auto allocate = [&](std::int64_t numbers) {
         return DeviceContext::allocate(device, static_cast<std::size_t>(numbers) * sizeof(float));
       };
-      products_ = allocate(walks * layout.product_floats());
       // Rows are filled up to a multiple of four with numbers that are copied and not used.
-      device->fill(products_->data(), 0, products_->bytes());
+      const auto allocate_products = [&](std::int64_t count) {
+        auto memory = allocate(count * layout.product_floats());
+        device->fill(memory->data(), 0, memory->bytes());
+        return memory;
+      };
+      products_ = allocate_products(walks);
       carried_ = allocate(chunks * places * layout.state());
       launches_.push_back(
           launch("multiply_chunks",
                  blocks_of(walks * layout.columns(), layout.tiles(), device::kMultiplyWarps),
                  32 * device::kMultiplyWarps, layout.multiply_floats()));
+      if (groups > 1) {
+        joined_ = allocate_products((groups - 1) * places);
+        entered_ = allocate(groups * places * layout.state());
+        launches_.push_back(launch("join_chunks", (groups - 1) * places, layout.join_threads(),
+                                   layout.join_floats()));
+        launches_.push_back(
+            launch("walk_groups", places, layout.across_threads(), layout.across_floats()));
+      }
       launches_.push_back(
-          launch("walk_across", places, layout.across_threads(), layout.across_floats()));
+          launch("walk_across", groups * places, layout.across_threads(), layout.across_floats()));
     }
     launches_.push_back(launch("walk_inside", blocks_of(chunks * places, 1, layout.inside_warps()),
                                32 * layout.inside_warps(), layout.inside_floats()));
@@ -103,6 +133,10 @@ class WeightedScanPlan {
         launch.set(kProducts, products_->data());
         launch.set(kCarried, carried_->data());
       }
+      if (joined_) {
+        launch.set(kJoined, joined_->data());
+        launch.set(kEntered, entered_->data());
+      }
       for (std::size_t i = kFirstCoefficient; i < end; ++i) {
         launch.set(kCoefficients + i - kFirstCoefficient, addresses[i]);
       }
@@ -123,7 +157,7 @@ class WeightedScanPlan {
 
   bool adds_;
   std::vector<PackedInput> inputs_;
-  std::shared_ptr<Buffer> products_, carried_;
+  std::shared_ptr<Buffer> products_, carried_, joined_, entered_;
   std::vector<Launch> launches_;
 };
 
@@ -169,13 +203,23 @@ std::string packed(const Range& range, F number) {
 
 }  // namespace
 
+namespace {
+
+// Of a number of chunks, how many are walked across or joined one after the other.
+double chunks_in_a_row(const device::ScanLayout& layout, double chunks) {
+  const auto group = static_cast<double>(group_of(layout, static_cast<std::int64_t>(chunks)));
+  return group < chunks ? 2 * group + chunks / group : chunks;
+}
+
+}  // namespace
+
 // By estimates of what bounds each phase: products of tensor cores, of all rows or, where there are
 // few, of a warp's own rows step after step; chunk after chunk; step after step inside of a chunk.
 std::int64_t choose_chunk(const WeightedForm& form, const WeightedSizes& sizes) {
   // On an H200: a product of 16 x 8 x 8 of all multiprocessors together, and in one warp; what else
   // a step takes; what a chunk takes, and a number of its state.
   constexpr double kSecondsOfProduct = 9e-12, kSecondsInWarp = 5e-9, kSecondsOfStep = 150e-9;
-  constexpr double kSecondsOfChunk = 60e-9, kSecondsOfNumber = 2e-9, kSecondsOfPhases = 6e-6;
+  constexpr double kSecondsOfChunk = 250e-9, kSecondsOfNumber = 2e-9, kSecondsOfPhases = 12e-6;
   const device::ScanLayout layout = layout_of(form, sizes.units, sizes.adds);
   const auto steps = static_cast<double>(sizes.steps), places = static_cast<double>(sizes.places);
   const double products = 3.0 * layout.weights * layout.eights() * layout.eights();  // of a tile
@@ -189,7 +233,7 @@ std::int64_t choose_chunk(const WeightedForm& form, const WeightedSizes& sizes) 
     const auto length = static_cast<double>(chunk);
     const double seconds = kSecondsOfPhases +
                            std::max(all * kSecondsOfProduct, length * step_of_tiles) +
-                           steps / length * across + length * step;
+                           chunks_in_a_row(layout, steps / length) * across + length * step;
     if (seconds < best) {
       best = seconds;
       chosen = chunk;
@@ -197,6 +241,11 @@ std::int64_t choose_chunk(const WeightedForm& form, const WeightedSizes& sizes) 
   }
   return chosen;
 }
+
+constexpr const char* kJoiningKernels =
+    R"(extern "C" __global__ void join_chunks(const ScanArguments<Form> a) { join_chunks(a, shared); }
+extern "C" __global__ void walk_groups(const ScanArguments<Form> a) { walk_groups(a, shared); }
+)";
 
 std::string weighted_scan_text(const WeightedForm& form, std::int64_t units, bool adds) {
   const auto self = [](std::int64_t number) { return number; };
@@ -215,7 +264,7 @@ extern "C" __global__ void __launch_bounds__(32 * kMultiplyWarps)
     multiply_chunks(const ScanArguments<Form> a) {{
   multiply_chunks(a, shared);
 }}
-extern "C" __global__ void walk_across(const ScanArguments<Form> a) {{ walk_across(a, shared); }}
+{}extern "C" __global__ void walk_across(const ScanArguments<Form> a) {{ walk_across(a, shared); }}
 extern "C" __global__ void __launch_bounds__(32 * ScanSizes<Form>::kLayout.inside_warps())
     walk_inside(const ScanArguments<Form> a) {{
   walk_inside(a, shared);
@@ -226,7 +275,8 @@ extern "C" __global__ void __launch_bounds__(32 * ScanSizes<Form>::kLayout.insid
       packed(form.diagonals, [](auto d) { return d.to; }),
       packed(form.diagonals, [](auto d) { return d.from; }),
       packed(form.products, [](auto p) { return p.weight; }),
-      packed(form.products, [](auto p) { return p.from; }));
+      packed(form.products, [](auto p) { return p.from; }),
+      layout_of(form, units, adds).joins() ? kJoiningKernels : "");
 }
 
 void register_weighted_scan(KernelTable& kernels, const Context& context) {

@@ -26,9 +26,7 @@ struct ScanLayout {
   // Registers of a lane: the tile before a step and behind it, and a part that is multiplied.
   constexpr int tile_registers() const { return 2 * states * eights() * 4 + 8; }
   // Tiles of a warp that multiplies chunks: weights are read once for all of them.
-  constexpr int tiles() const {
-    return 2 * tile_registers() <= 112 ? 2 : 1;
-  }
+  constexpr int tiles() const { return 2 * tile_registers() <= 112 ? 2 : 1; }
   // How many walks at most a warp's rows belong to, if every walk has so many of them.
   constexpr int walks(int tiles, int columns) const {
     return columns == 1 ? kTileRows * tiles : (kTileRows * tiles - 2) / columns + 2;
@@ -57,10 +55,15 @@ struct ScanLayout {
     const int room = 24576 / product_floats();
     return room < 2 ? 2 : room > 8 ? 8 : room;
   }
-  constexpr int across_floats() const {
-    return across_slots() * (product_floats() + 2) + 2 * up_to(state(), 4);
+  constexpr int ring_floats() const {  // with a barrier for each
+    return up_to(across_slots() * (product_floats() + 2), 4);
   }
+  constexpr int across_floats() const { return ring_floats() + 2 * up_to(state(), 4); }
   constexpr int across_threads() const { return up_to(state(), 32); }
+  // Groups of chunks are joined where a thread has room for a column.
+  constexpr bool joins() const { return state() <= 64; }
+  constexpr int join_threads() const { return up_to(4 * columns(), 32); }
+  constexpr int join_floats() const { return ring_floats() + 2 * columns() * up_to(state(), 4); }
 };
 
 }  // namespace antichain::device

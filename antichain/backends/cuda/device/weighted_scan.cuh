@@ -36,6 +36,8 @@ struct ScanArguments {
   float *before, *last;                // [steps, places, N], [places, N]
   float* products;                     // [chunks - 1, places, numbers as the layout says]
   float* carried;                      // [chunks, places, N]: the states before each chunk
+  long long group, groups;             // chunks that belong together, where there are many
+  float *joined, *entered;             // as products and carried, of groups
   const float* coefficients[Form::diagonals + Form::products];  // each [steps, places, units]
 };
 
@@ -245,8 +247,10 @@ class RowWalk {
 
  private:
   static constexpr int kRows = 2 * kTiles;
-  // Products of tensor cores side by side, for each tile: they do not wait for each other.
-  static constexpr int kTogether = kTiles == 1 ? 4 : kTiles == 2 ? 2 : 1;
+  // Products of tensor cores side by side, for each tile: they do not wait for each other. A warp
+  // that is nearly alone takes more of them.
+  static constexpr int kTogether = kTiles == 1 ? 4 : 2;
+  static constexpr int kDeep = kMultiplies ? 1 : kEights <= 4 ? kEights : 2;
 
   using Tiles = float[kTiles][kStates][kEights][4];
 
@@ -337,7 +341,7 @@ class RowWalk {
 #pragma unroll
     for (int w = 0; w < Form::weights; ++w) {
 #pragma unroll
-      for (int k = 0; k < kEights; ++k) {
+      for (int k = 0; k < kEights; k += kDeep) {
         add_weight(values, w, k, next);
       }
     }
@@ -361,55 +365,94 @@ class RowWalk {
     }
   }
 
-  // Adds the products of a weight with the k-th eight numbers of its u.
-  void add_weight(const float* values, int w, int k, Tiles& next) const {
-    float leading[kTiles][4], rest[kTiles][4];
-#pragma unroll
-    for (int i = 0; i < kRows; ++i) {
-      float u[2] = {};
-#pragma unroll
-      for (int x = 0; x < Form::products; ++x) {
-        if (listed(Form::product_weight, x) == w) {
-          const Two factors =
-              load_pair(values + local_[i] + (Form::diagonals + x) * H, 8 * k + lane_ % 4 * 2);
-          const float* const from = &state_[i / 2][listed(Form::product_from, x)][k][i % 2 * 2];
-          u[0] += factors.at[0] * from[0];
-          u[1] += factors.at[1] * from[1];
-        }
-      }
-#pragma unroll
-      for (int j = 0; j < 2; ++j) {
-        const float leads = leading_part(u[j]);
-        leading[i / 2][i % 2 * 2 + j] = leads;
-        rest[i / 2][i % 2 * 2 + j] = u[j] - leads;
+  // Whether nothing is added to a part before the first products of a weight.
+  static constexpr bool begins(int weight) {
+    const int to = listed(Form::weight_to, weight);
+    for (int d = 0; d < Form::diagonals; ++d) {
+      if (listed(Form::diagonal_to, d) == to) {
+        return false;
       }
     }
-    const Four* const own = weights_ + (w * kEights + k) * kEights * 32 + lane_;
+    for (int w = 0; w < weight; ++w) {
+      if (listed(Form::weight_to, w) == to) {
+        return false;
+      }
+    }
+    return Form::adds == 0;
+  }
+
+  // Adds the products of a weight with some eights of its u, from `first_k` on.
+  void add_weight(const float* values, int w, int first_k, Tiles& next) const {
+    float leading[kDeep][kTiles][4], rest[kDeep][kTiles][4];
+#pragma unroll
+    for (int d = 0; d < kDeep && first_k + d < kEights; ++d) {
+#pragma unroll
+      for (int i = 0; i < kRows; ++i) {
+        split_factors(values, w, first_k + d, i, &leading[d][i / 2][i % 2 * 2],
+                      &rest[d][i / 2][i % 2 * 2]);
+      }
+    }
+    const Four* const own = weights_ + (w * kEights + first_k) * kEights * 32 + lane_;
     const int to = listed(Form::weight_to, w);
 #pragma unroll
     for (int first = 0; first < kEights; first += kTogether) {
       // Small products first. Tensor cores round towards 0, so longer sums are not left to them.
-      float sums[kTogether][kTiles][4] = {};
+      float sums[kDeep][kTogether][kTiles][4];
 #pragma unroll
       for (int product = 0; product < 3; ++product) {
-        const int right = product == 0 ? 2 : 0;  // what is left of the weight
 #pragma unroll
-        for (int m = 0; m < kTogether && first + m < kEights; ++m) {
-          const Four four = own[(first + m) * 32];
+        for (int d = 0; d < kDeep && first_k + d < kEights; ++d) {
 #pragma unroll
-          for (int tile = 0; tile < kTiles; ++tile) {
-            add_short_product(sums[m][tile], product == 1 ? rest[tile] : leading[tile],
-                              four.at[right], four.at[right + 1]);
+          for (int m = 0; m < kTogether && first + m < kEights; ++m) {
+            const Four four = own[(d * kEights + first + m) * 32];
+#pragma unroll
+            for (int tile = 0; tile < kTiles; ++tile) {
+              if (product == 0) {  // with what is left of the weight
+                set_short_product(sums[d][m][tile], leading[d][tile], four.at[2], four.at[3]);
+              } else {
+                add_short_product(sums[d][m][tile], product == 1 ? rest[d][tile] : leading[d][tile],
+                                  four.at[0], four.at[1]);
+              }
+            }
           }
         }
       }
 #pragma unroll
-      for (int m = 0; m < kTogether && first + m < kEights; ++m) {
+      for (int d = 0; d < kDeep && first_k + d < kEights; ++d) {
 #pragma unroll
-        for (int e = 0; e < 4 * kTiles; ++e) {
-          next[e / 4][to][first + m][e % 4] += sums[m][e / 4][e % 4];
+        for (int m = 0; m < kTogether && first + m < kEights; ++m) {
+#pragma unroll
+          for (int e = 0; e < 4 * kTiles; ++e) {
+            const float sum = sums[d][m][e / 4][e % 4];
+            float& whole = next[e / 4][to][first + m][e % 4];
+            whole = begins(w) && first_k + d == 0 ? sum : whole + sum;
+          }
         }
       }
+    }
+  }
+
+  // Two numbers of a weight's u, of a row, as sums of two that tensor cores take.
+  void split_factors(const float* values, int w, int k, int i, float* leading, float* rest) const {
+    float u[2] = {};
+    bool is_first = true;
+#pragma unroll
+    for (int x = 0; x < Form::products; ++x) {
+      if (listed(Form::product_weight, x) == w) {
+        const Two factors =
+            load_pair(values + local_[i] + (Form::diagonals + x) * H, 8 * k + lane_ % 4 * 2);
+        const float* const from = &state_[i / 2][listed(Form::product_from, x)][k][i % 2 * 2];
+#pragma unroll
+        for (int j = 0; j < 2; ++j) {
+          u[j] = is_first ? factors.at[j] * from[j] : u[j] + factors.at[j] * from[j];
+        }
+        is_first = false;
+      }
+    }
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      leading[j] = leading_part(u[j]);
+      rest[j] = u[j] - leading[j];
     }
   }
 
@@ -537,87 +580,221 @@ void walk_inside(const ScanArguments<Form>& a, Four* shared) {
   walk_rows<Form, false>(a, shared);
 }
 
-// Phase 2: a block per place, a thread per number of the state. `shared` holds the products of the
-// chunks ahead, and the state, twice, as all threads read it. One warp has few instructions to
-// spend on a chunk: whole products are copied by one thread, and a row is read while the sums of
-// the chunk before are finished.
+// Products that a block reads one after the other, each as one copy that the first thread begins.
 template <class Form>
-void walk_across(const ScanArguments<Form>& a, Four* shared) {
-  constexpr ScanLayout kLayout = ScanSizes<Form>::kLayout;
-  constexpr int N = kLayout.state(), kWide = kLayout.width() / 4;
-  constexpr int kProduct = kLayout.product_floats() / 4, kSlots = kLayout.across_slots();
-  constexpr int kVector = up_to(N, 4) / 4, kThreads = kLayout.across_threads();
-  Four* const vectors = shared + kSlots * kProduct;
-  CopyBarrier* const barriers = (CopyBarrier*)(vectors + 2 * kVector);
-  const long long place = blockIdx.x;
-  const int products = int(a.chunks) - 1, thread = threadIdx.x;
-  const int row = thread < N ? thread : N - 1;
-  const auto wait_for_rows = [] {
-    if constexpr (kThreads == 32) {
-      __syncwarp();
-    } else {
-      __syncthreads();
+class ProductRing {
+  static constexpr ScanLayout kLayout = ScanSizes<Form>::kLayout;
+  static constexpr int kProduct = kLayout.product_floats() / 4, kSlots = kLayout.across_slots();
+
+ public:
+  // `from` is the first of `count`, which are `stride` products apart; `memory` is of
+  // kLayout.ring_floats(). The block has to meet before it waits for one.
+  ProductRing(const float* from, long long stride, int count, Four* memory)
+      : from_(from), stride_(stride * kLayout.product_floats()), count_(count), memory_(memory) {
+    if (threadIdx.x == 0) {
+      for (int i = 0; i < kSlots; ++i) {
+        prepare_barrier(barriers() + i);
+      }
+      publish_barriers();
+      for (int n = 0; n < kSlots; ++n) {
+        fetch(n);
+      }
     }
-  };
-  const auto fetch = [&](int chunk) {
-    if (thread == 0 && chunk < products) {
-      copy_block(barriers + chunk % kSlots, shared + chunk % kSlots * kProduct,
-                 a.products + (chunk * a.places + place) * kLayout.product_floats(),
+  }
+
+  // Rows of kLayout.width() numbers, and behind them the exponents.
+  const Four* wait_for(int n) const {
+    wait_for_block(barriers() + n % kSlots, n / kSlots % 2);
+    return memory_ + n % kSlots * kProduct;
+  }
+  // Called when all threads have read product n.
+  void reuse(int n) const {
+    if (threadIdx.x == 0) {
+      fetch(n + kSlots);
+    }
+  }
+
+ private:
+  CopyBarrier* barriers() const { return (CopyBarrier*)(memory_ + kSlots * kProduct); }
+  void fetch(int n) const {
+    if (n < count_) {
+      copy_block(barriers() + n % kSlots, memory_ + n % kSlots * kProduct, from_ + n * stride_,
                  kLayout.product_floats() * int(sizeof(float)));
     }
-  };
-  if (thread == 0) {
-    for (int i = 0; i < kSlots; ++i) {
-      prepare_barrier(barriers + i);
-    }
-    publish_barriers();
   }
+
+  const float* from_;
+  long long stride_;
+  int count_;
+  Four* memory_;
+};
+
+template <class Form>
+void wait_for_rows() {
+  if constexpr (ScanSizes<Form>::kLayout.across_threads() == 32) {
+    __syncwarp();
+  } else {
+    __syncthreads();
+  }
+}
+
+// A thread per number of the state, which goes through `count` products, `stride` apart; the states
+// before each of them and behind the last are stored. `shared` holds the products ahead, and the
+// state, twice, as all threads read it. One warp has few instructions to spend on a product: a row
+// is read while the sums of the one before are finished.
+template <class Form>
+void walk_products(const float* products, long long stride, int count, const float* initial,
+                   float* carried, Four* shared) {
+  constexpr ScanLayout kLayout = ScanSizes<Form>::kLayout;
+  constexpr int N = kLayout.state(), kWide = kLayout.width() / 4;
+  constexpr int kVector = up_to(N, 4) / 4, kThreads = kLayout.across_threads();
+  Four* const vectors = shared + kLayout.ring_floats() / 4;
+  const int thread = threadIdx.x, row = thread < N ? thread : N - 1;
+  const ProductRing<Form> ring(products, stride, count, shared);
   for (int i = thread; i < 8 * kVector; i += kThreads) {
     (&vectors[0].at[0])[i] = 0;
   }
-  wait_for_rows();
-  for (int chunk = 0; chunk < kSlots; ++chunk) {
-    fetch(chunk);
-  }
+  wait_for_rows<Form>();
   Four numbers[kWide];
   PowerOfTwo power(0);
-  const auto read_row = [&](int chunk) {
-    wait_for_block(barriers + chunk % kSlots, chunk / kSlots % 2);
-    const Four* const product = shared + chunk % kSlots * kProduct;
+  const auto read_row = [&](int n) {
+    const Four* const product = ring.wait_for(n);
 #pragma unroll
     for (int i = 0; i < kWide; ++i) {
       numbers[i] = product[row * kWide + i];
     }
     power = PowerOfTwo(((const int*)(product + N * kWide))[row]);
   };
-  float state = a.initial[place * N + row];
-  float* carried = a.carried + place * N + row;
-  read_row(0);
-  for (int chunk = 0; chunk < products; ++chunk) {
-    Four* const vector = vectors + chunk % 2 * kVector;
+  float state = initial[row];
+  carried += row;
+  if (count > 0) {
+    read_row(0);
+  }
+  for (int n = 0; n < count; ++n) {
+    Four* const vector = vectors + n % 2 * kVector;
     if (thread < N) {
       (&vector[0].at[0])[row] = power.times(state);
       *carried = state;
     }
-    carried += a.places * N;
-    wait_for_rows();  // all have read the product, too
-    fetch(chunk + kSlots);
+    carried += stride * N;
+    wait_for_rows<Form>();
+    ring.reuse(n);
     float sums[4] = {};
     if constexpr (Form::adds != 0) {
       sums[0] = numbers[N / 4].at[N % 4];
     }
 #pragma unroll
-    for (int i = 0; i < N; ++i) {
-      sums[i % 4] += numbers[i / 4].at[i % 4] * vector[i / 4].at[i % 4];
+    for (int i = 0; i < kVector; ++i) {
+      const Four four = vector[i];
+#pragma unroll
+      for (int m = 0; m < 4 && 4 * i + m < N; ++m) {
+        sums[m] += numbers[i].at[m] * four.at[m];
+      }
     }
-    if (chunk + 1 < products) {
-      read_row(chunk + 1);
+    if (n + 1 < count) {
+      read_row(n + 1);
     }
     state = (sums[0] + sums[1]) + (sums[2] + sums[3]);
   }
   if (thread < N) {
     *carried = state;
   }
+}
+
+// Phase 2, where there are many chunks: the product of every group of them but the last, a block
+// per group and place, four threads per column.
+template <class Form>
+void join_chunks(const ScanArguments<Form>& a, Four* shared) {
+  constexpr ScanLayout kLayout = ScanSizes<Form>::kLayout;
+  constexpr int N = kLayout.state(), kColumns = kLayout.columns(), kWide = kLayout.width() / 4;
+  constexpr int kColumn = up_to(N, 4) / 4, kOwn = (N + 3) / 4;  // rows of a thread
+  const long long product = blockIdx.x, group = product / a.places, place = product % a.places;
+  const int column = threadIdx.x / 4, first = threadIdx.x % 4 * kOwn;
+  const ProductRing<Form> ring(
+      a.products + (group * a.group * a.places + place) * kLayout.product_floats(), a.places,
+      int(a.group), shared);
+  Four* const columns = shared + kLayout.ring_floats() / 4;  // twice
+  const bool is_there = column < kColumns, adds = column == N;
+  for (int i = threadIdx.x; i < 2 * kColumns * kColumn; i += blockDim.x) {
+    columns[i] = {};
+  }
+  __syncthreads();
+  int exponent = 0;
+  for (int n = 0; n < int(a.group); ++n) {
+    const Four* const matrix = ring.wait_for(n);
+    const int* const exponents = (const int*)(matrix + N * kWide);
+    float* const to = &columns[(n % 2 * kColumns + (is_there ? column : 0)) * kColumn].at[0];
+    if (n == 0) {
+      exponent = is_there ? exponents[column] : 0;
+      for (int r = first; is_there && r < first + kOwn && r < N; ++r) {
+        to[r] = matrix[r * kWide + column / 4].at[column % 4];
+      }
+    } else if (is_there) {
+      int shift = exponents[0];
+#pragma unroll
+      for (int c = 1; c < N; ++c) {
+        shift = exponents[c] > shift ? exponents[c] : shift;
+      }
+      const Four* const from = columns + ((n + 1) % 2 * kColumns + column) * kColumn;
+      float u[4 * kColumn], largest = 0;
+#pragma unroll
+      for (int c = 0; c < N; ++c) {
+        u[c] = from[c / 4].at[c % 4];
+        largest = fmaxf(largest, fabsf(u[c]));
+      }
+      // Numbers of a column stay near 1; what is added has no exponent of its own.
+      const bool scales = !adds && largest > 0 && !isinf(largest);
+      const int own = scales ? ilogbf(largest) : 0;
+#pragma unroll
+      for (int c = 0; c < N; ++c) {
+        u[c] = PowerOfTwo(exponents[c] - (adds ? 0 : shift) - own).times(u[c]);
+      }
+      exponent += adds ? 0 : shift + own;
+      for (int r = first; r < first + kOwn && r < N; ++r) {
+        float sum = adds ? matrix[r * kWide + N / 4].at[N % 4] : 0;
+#pragma unroll
+        for (int c = 0; c < N; ++c) {
+          sum += matrix[r * kWide + c / 4].at[c % 4] * u[c];
+        }
+        to[r] = sum;
+      }
+    }
+    __syncthreads();
+    ring.reuse(n);
+  }
+  if (is_there) {
+    const Four* const last = columns + ((int(a.group) + 1) % 2 * kColumns + column) * kColumn;
+    float* const to = a.joined + product * kLayout.product_floats() + column;
+    for (int r = first; r < first + kOwn && r < N; ++r) {
+      to[r * kLayout.width()] = last[r / 4].at[r % 4];
+    }
+    if (first == 0) {
+      *(int*)(to + N * kLayout.width()) = exponent;
+    }
+  }
+}
+
+// The walk across groups, a block per place.
+template <class Form>
+void walk_groups(const ScanArguments<Form>& a, Four* shared) {
+  constexpr ScanLayout kLayout = ScanSizes<Form>::kLayout;
+  const long long place = blockIdx.x;
+  walk_products<Form>(a.joined + place * kLayout.product_floats(), a.places, int(a.groups) - 1,
+                      a.initial + place * kLayout.state(), a.entered + place * kLayout.state(),
+                      shared);
+}
+
+// The walk across the chunks of every group, a block per group and place.
+template <class Form>
+void walk_across(const ScanArguments<Form>& a, Four* shared) {
+  constexpr ScanLayout kLayout = ScanSizes<Form>::kLayout;
+  constexpr int N = kLayout.state();
+  const long long group = blockIdx.x / a.places, place = blockIdx.x % a.places;
+  const long long first = group * a.group, left = a.chunks - first;
+  walk_products<Form>(a.products + (first * a.places + place) * kLayout.product_floats(), a.places,
+                      int(left < a.group ? left : a.group) - 1,
+                      a.groups > 1 ? a.entered + blockIdx.x * N : a.initial + place * N,
+                      a.carried + (first * a.places + place) * N, shared);
 }
 
 }  // namespace antichain::device
