@@ -299,27 +299,48 @@ void add_product_of(float (&sums)[4], const Quad& a, unsigned b0, unsigned b1,
   }
 }
 
-// As tensor_core.cuh says. The hardware leaves the last 13 bits of factors out, and rounds sums
-// towards 0.
+namespace {
+
+// The hardware leaves the last 13 bits of factors out, and rounds sums towards 0.
+std::uint64_t short_word(float value) { return std::bit_cast<std::uint32_t>(value) & 0xffffe000U; }
+double short_value(std::uint64_t word) {
+  return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(word)));
+}
+float towards_zero(double total) {
+  const auto nearest = static_cast<float>(total);
+  return std::abs(static_cast<double>(nearest)) > std::abs(total) ? std::nextafterf(nearest, 0)
+                                                                  : nearest;
+}
+
+}  // namespace
+
+// Who holds what is said in tensor_core.cuh.
 void add_short_product(float (&sums)[4], const float (&a)[4], float b0, float b1) {
-  const auto word = [](float value) -> std::uint64_t {
-    return std::bit_cast<std::uint32_t>(value) & 0xffffe000U;
-  };
-  const emulated::Words* lanes = emulated::exchange(
-      kAllLanes, {{word(a[0]), word(a[1]), word(a[2]), word(a[3]), word(b0), word(b1)}});
-  const auto value = [&](unsigned lane, unsigned which) {
-    return static_cast<double>(
-        std::bit_cast<float>(static_cast<std::uint32_t>(lanes[lane].at[which])));
-  };
+  const emulated::Words* lanes =
+      emulated::exchange(kAllLanes, {{short_word(a[0]), short_word(a[1]), short_word(a[2]),
+                                      short_word(a[3]), short_word(b0), short_word(b1)}});
   const unsigned lane = threadIdx.x % 32;
   for (unsigned i = 0; i < 4; ++i) {
     double total = sums[i];
     for (unsigned k = 0; k < 8; ++k) {
-      total += value(lane / 4 * 4 + k / 2, i / 2 * 2 + k % 2) *
-               value((lane % 4 * 2 + i % 2) * 4 + k / 2, 4 + k % 2);
+      total += short_value(lanes[lane / 4 * 4 + k / 2].at[i / 2 * 2 + k % 2]) *
+               short_value(lanes[(lane % 4 * 2 + i % 2) * 4 + k / 2].at[4 + k % 2]);
     }
-    const auto nearest = static_cast<float>(total);
-    sums[i] = std::abs(nearest) > std::abs(total) ? std::nextafterf(nearest, 0) : nearest;
+    sums[i] = towards_zero(total);
+  }
+}
+
+void add_half_product(float (&sums)[4], const float (&a)[4], float b0) {
+  const emulated::Words* lanes = emulated::exchange(
+      kAllLanes, {{short_word(a[0]), 0, short_word(a[2]), 0, short_word(b0), 0}});
+  const unsigned lane = threadIdx.x % 32;
+  for (unsigned i = 0; i < 4; ++i) {
+    double total = sums[i];
+    for (unsigned k = 0; k < 4; ++k) {
+      total += short_value(lanes[lane / 4 * 4 + k].at[i / 2 * 2]) *
+               short_value(lanes[(lane % 4 * 2 + i % 2) * 4 + k].at[4]);
+    }
+    sums[i] = towards_zero(total);
   }
 }
 

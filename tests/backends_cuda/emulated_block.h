@@ -127,9 +127,14 @@ void add_product(float (&sums)[4], const Quad& a, unsigned b0, unsigned b1) {
   add_product_of(sums, a, b0, b1, [](unsigned short bits) { return value_of(T{bits}); });
 }
 void add_short_product(float (&sums)[4], const float (&a)[4], float b0, float b1);
+void add_half_product(float (&sums)[4], const float (&a)[4], float b0);
 inline void set_short_product(float (&sums)[4], const float (&a)[4], float b0, float b1) {
   sums[0] = sums[1] = sums[2] = sums[3] = 0;
   add_short_product(sums, a, b0, b1);
+}
+inline void set_half_product(float (&sums)[4], const float (&a)[4], float b0) {
+  sums[0] = sums[1] = sums[2] = sums[3] = 0;
+  add_half_product(sums, a, b0);
 }
 template <class T>
 unsigned paired(float first, float second) {

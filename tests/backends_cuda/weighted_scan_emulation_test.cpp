@@ -33,6 +33,9 @@ struct Lstm {
                                       product_weight = 0x100, product_from = 0x110;
 };
 
+struct Nine : Rnn {
+  static constexpr int units = 9;
+};
 // Nothing is added, and units are more than a warp has lanes.
 struct Wide {
   static constexpr int units = 36, states = 1, weights = 1, diagonals = 1, products = 1, adds = 0;
@@ -213,6 +216,7 @@ TEST(WeightedScanEmulation, OneWeight) { check_cases<Rnn>(); }
 TEST(WeightedScanEmulation, WeightsAndADiagonal) { check_cases<Gru>(); }
 TEST(WeightedScanEmulation, TwoParts) { check_cases<Lstm>(); }
 TEST(WeightedScanEmulation, ManyUnits) { check_cases<Wide>(); }
+TEST(WeightedScanEmulation, OneUnitMoreThanEight) { check_cases<Nine>(); }
 
 // What fits_weighted_scan allows finds room in a block.
 TEST(WeightedScanEmulation, SharedMemorySuffices) {

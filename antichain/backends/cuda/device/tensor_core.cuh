@@ -77,9 +77,11 @@ float second_of(unsigned pair) {
 // Adds a[16 x 8] b[8 x 8] to sums[16 x 8]; numbers have 10 bits behind the first, further ones are
 // left out. A lane holds of a and of sums elements p = 2 (lane % 4) and p + 1 of rows lane / 4 and
 // lane / 4 + 8, of b rows p and p + 1 of column lane / 4. (The instruction numbers the elements
-// that are added up otherwise, in a and b alike: so sums are ready to be multiplied again.)
+// that are added up otherwise, in a and b alike: so sums are ready to be multiplied again.) These
+// stay in the order in which they are written, which keeps those apart that wait for each other.
 inline void add_short_product(float (&sums)[4], const float (&a)[4], float b0, float b1) {
-  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+  asm volatile(
+      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
       "{%8, %9}, {%0, %1, %2, %3};"
       : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
       : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[2])), "r"(__float_as_uint(a[1])),
@@ -87,11 +89,29 @@ inline void add_short_product(float (&sums)[4], const float (&a)[4], float b0, f
 }
 // Likewise, without what `sums` held before.
 inline void set_short_product(float (&sums)[4], const float (&a)[4], float b0, float b1) {
-  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+  asm volatile(
+      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
       "{%8, %9}, {%10, %10, %10, %10};"
       : "=f"(sums[0]), "=f"(sums[1]), "=f"(sums[2]), "=f"(sums[3])
       : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[2])), "r"(__float_as_uint(a[1])),
         "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)), "f"(0.0f));
+}
+// Likewise for a[16 x 4] b[4 x 8]: of a, a lane holds element lane % 4 of both rows, where the
+// others hold the first of two; of b, row lane % 4.
+inline void add_half_product(float (&sums)[4], const float (&a)[4], float b0) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+      : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[2])), "r"(__float_as_uint(b0)));
+}
+inline void set_half_product(float (&sums)[4], const float (&a)[4], float b0) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
+      "{%7, %7, %7, %7};"
+      : "=f"(sums[0]), "=f"(sums[1]), "=f"(sums[2]), "=f"(sums[3])
+      : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[2])), "r"(__float_as_uint(b0)),
+        "f"(0.0f));
 }
 
 // 2 to the x by one instruction, to some 22 bits; 0 for what is smaller than 2^-126.

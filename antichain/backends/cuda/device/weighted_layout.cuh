@@ -22,6 +22,14 @@ struct ScanLayout {
   constexpr int columns() const { return state() + adds; }
   constexpr int width() const { return up_to(columns(), 4); }  // of a row of it
   constexpr int eights() const { return up_to(units, 8) / 8; }
+  // Where the last eight has four units at most, lanes hold one number of it instead of two.
+  constexpr bool is_half(int eight) const {
+    return eight == eights() - 1 && units % 8 >= 1 && units % 8 <= 4;
+  }
+  // The first unit of an eight that a quarter of lanes holds: two, or one.
+  constexpr int first_unit(int eight, int quarter) const {
+    return 8 * eight + (is_half(eight) ? quarter : 2 * quarter);
+  }
 
   // Registers of a lane: the tile before a step and behind it, and a part that is multiplied.
   constexpr int tile_registers() const { return 2 * states * eights() * 4 + 8; }

@@ -66,20 +66,28 @@ struct PowerOfTwo {
   float times(float number) const { return number * first * second; }
 };
 
+// 2 to the power of an exponent that is not above 0; nothing instead of less than 2^-126.
+inline float power_up_to_one(int exponent) {
+  return __uint_as_float(unsigned(exponent < -127 ? 0 : exponent + 127) << 23);
+}
+
 // Lays weights out as lanes take them: for each weight, 8 columns and 8 rows the numbers of every
 // lane, their leading parts and what is left of them.
 template <class Form>
 void split_weights(const float* weights, Four* to) {
-  using Sizes = ScanSizes<Form>;
-  constexpr int H = Sizes::kUnits, kEights = Sizes::kEights;
-  for (int i = threadIdx.x; i < Sizes::kLayout.weight_floats() / 4; i += blockDim.x) {
-    const int lane = i % 32, row = i / 32 % kEights * 8 + lane / 4;
-    const int column = i / 32 / kEights % kEights * 8 + lane % 4 * 2;
+  constexpr ScanLayout kLayout = ScanSizes<Form>::kLayout;
+  constexpr int H = kLayout.units, kEights = kLayout.eights();
+  for (int i = threadIdx.x; i < kLayout.weight_floats() / 4; i += blockDim.x) {
+    const int lane = i % 32, tile = i / 32 % kEights, eight = i / 32 / kEights % kEights;
+    // Sums have their units where the next step multiplies them.
+    const int row = kLayout.first_unit(tile, lane / 8) + (kLayout.is_half(tile) ? 0 : lane / 4 % 2);
+    const bool is_row = row < H && !(kLayout.is_half(tile) && lane / 4 % 2 == 1);
+    const int column = kLayout.first_unit(eight, lane % 4);
     const float* const own = weights + i / 32 / (kEights * kEights) * H * H + row * H;
     Four four = {};
 #pragma unroll
     for (int j = 0; j < 2; ++j) {
-      if (row < H && column + j < H) {
+      if (is_row && column + j < H && !(kLayout.is_half(eight) && j == 1)) {
         const float number = own[column + j];
         four.at[j] = leading_part(number);
         four.at[j + 2] = number - four.at[j];
@@ -265,56 +273,63 @@ class RowWalk {
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
       const float* const start = (a_.chunks > 1 ? a_.carried : a_.initial) + walk(i) * N;
-      for_each_pair(i, state_, [&](int at, int unit, float* pair) {
+      for_each_pair(i, state_, [&](int part, int k, float* pair) {
 #pragma unroll
         for (int j = 0; j < 2; ++j) {
+          const int at = part * H + unit(k) + j;
           if constexpr (kMultiplies) {
-            pair[j] = unit + j < H && at + j == column(i) ? 1 : 0;
+            pair[j] = holds(k, j) && at == column(i) ? 1 : 0;
           } else {
-            pair[j] = unit + j < H && is_there(i) ? start[at + j] : 0;
+            pair[j] = holds(k, j) && is_there(i) ? start[at] : 0;
           }
         }
       });
     }
   }
 
-  // Calls f with the pairs of numbers of a row that the lane holds: the place of the first in the
-  // state, its unit, which may be behind the last, and the pair.
+  // The first unit of the k-th eight that the lane holds a number of, and whether it is of the
+  // first (j = 0) or second one.
+  int unit(int k) const { return kLayout.first_unit(k, lane_ % 4); }
+  bool holds(int k, int j) const {
+    return kLayout.is_half(k) ? j == 0 && unit(k) < H : unit(k) + j < H;
+  }
+
+  // Calls f with the part, the eight and the pair for all numbers of a row that the lane holds.
   template <class F>
   void for_each_pair(int i, Tiles& tiles, F f) const {
 #pragma unroll
     for (int part = 0; part < kStates; ++part) {
 #pragma unroll
       for (int k = 0; k < kEights; ++k) {
-        const int unit = 8 * k + lane_ % 4 * 2;
-        f(part * H + unit, unit, &tiles[i / 2][part][k][i % 2 * 2]);
+        f(part, k, &tiles[i / 2][part][k][i % 2 * 2]);
       }
     }
   }
 
-  static void store_pair(float* to, int unit, const float* pair) {
-    if constexpr (H % 2 == 0) {
-      if (unit < H) {
-        *(Two*)to = {pair[0], pair[1]};
+  // Stores a pair to where the numbers of a part begin.
+  void store_pair(float* part, int k, const float* pair) const {
+    if (H % 2 == 0 && !kLayout.is_half(k)) {
+      if (holds(k, 0)) {
+        *(Two*)(part + unit(k)) = {pair[0], pair[1]};
       }
     } else {
-      if (unit < H) {
-        to[0] = pair[0];
-      }
-      if (unit + 1 < H) {
-        to[1] = pair[1];
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        if (holds(k, j)) {
+          part[unit(k) + j] = pair[j];
+        }
       }
     }
   }
 
-  // Two numbers that begin at `unit` of `from`. Behind the last they are others: what lanes
-  // multiply them by is 0 there.
-  static Two load_pair(const float* from, int unit) {
-    if constexpr (H % 2 == 0) {
-      return *(const Two*)(from + (unit < H ? unit : 0));
-    } else {
-      return {from[unit < H ? unit : 0], from[unit + 1 < H ? unit + 1 : 0]};
+  // Two numbers of a part. Where the lane holds none they are others: what it multiplies them by is
+  // 0 there.
+  Two load_pair(const float* part, int k) const {
+    if (H % 2 == 0 && !kLayout.is_half(k)) {
+      return *(const Two*)(part + (holds(k, 0) ? unit(k) : 0));
     }
+    return {part[holds(k, 0) ? unit(k) : 0],
+            kLayout.is_half(k) ? 0 : part[holds(k, 1) ? unit(k) + 1 : 0]};
   }
 
   // `values` are those of the step, of all walks.
@@ -325,11 +340,11 @@ class RowWalk {
       for (int i = 0; i < kRows; ++i) {
         const float* const b = values + local_[i] + kCoefficients * H;
         const bool adds = adds_ >> i & 1;
-        for_each_pair(i, next, [&](int at, int unit, float* pair) {
-          const Two two = load_pair(b + (at - unit), unit);
+        for_each_pair(i, next, [&](int part, int k, float* pair) {
+          const Two two = load_pair(b + part * H, k);
 #pragma unroll
           for (int j = 0; j < 2; ++j) {
-            pair[j] = adds && unit + j < H ? two.at[j] : 0;
+            pair[j] = adds && holds(k, j) ? two.at[j] : 0;
           }
         });
       }
@@ -355,11 +370,13 @@ class RowWalk {
       for (int i = 0; i < kRows; ++i) {
 #pragma unroll
         for (int k = 0; k < kEights; ++k) {
-          const Two factors = load_pair(values + local_[i] + d * H, 8 * k + lane_ % 4 * 2);
+          const Two factors = load_pair(values + local_[i] + d * H, k);
           float* const to = &next[i / 2][listed(Form::diagonal_to, d)][k][i % 2 * 2];
           const float* const from = &state_[i / 2][listed(Form::diagonal_from, d)][k][i % 2 * 2];
           to[0] += factors.at[0] * from[0];
-          to[1] += factors.at[1] * from[1];
+          if (!kLayout.is_half(k)) {
+            to[1] += factors.at[1] * from[1];
+          }
         }
       }
     }
@@ -407,12 +424,8 @@ class RowWalk {
             const Four four = own[(d * kEights + first + m) * 32];
 #pragma unroll
             for (int tile = 0; tile < kTiles; ++tile) {
-              if (product == 0) {  // with what is left of the weight
-                set_short_product(sums[d][m][tile], leading[d][tile], four.at[2], four.at[3]);
-              } else {
-                add_short_product(sums[d][m][tile], product == 1 ? rest[d][tile] : leading[d][tile],
-                                  four.at[0], four.at[1]);
-              }
+              multiply(product, kLayout.is_half(first_k + d), sums[d][m][tile], leading[d][tile],
+                       rest[d][tile], four);
             }
           }
         }
@@ -423,12 +436,27 @@ class RowWalk {
         for (int m = 0; m < kTogether && first + m < kEights; ++m) {
 #pragma unroll
           for (int e = 0; e < 4 * kTiles; ++e) {
-            const float sum = sums[d][m][e / 4][e % 4];
-            float& whole = next[e / 4][to][first + m][e % 4];
-            whole = begins(w) && first_k + d == 0 ? sum : whole + sum;
+            if (!kLayout.is_half(first + m) || e % 2 == 0) {
+              const float sum = sums[d][m][e / 4][e % 4];
+              float& whole = next[e / 4][to][first + m][e % 4];
+              whole = begins(w) && first_k + d == 0 ? sum : whole + sum;
+            }
           }
         }
       }
+    }
+  }
+
+  // One of the three products that matter; the first is with what is left of the weight.
+  static void multiply(int product, bool is_half, float (&sums)[4], const float (&leading)[4],
+                       const float (&rest)[4], const Four& weight) {
+    const auto& left = product == 1 ? rest : leading;
+    if (is_half) {
+      product == 0 ? set_half_product(sums, left, weight.at[2])
+                   : add_half_product(sums, left, weight.at[0]);
+    } else {
+      product == 0 ? set_short_product(sums, left, weight.at[2], weight.at[3])
+                   : add_short_product(sums, left, weight.at[0], weight.at[1]);
     }
   }
 
@@ -439,18 +467,17 @@ class RowWalk {
 #pragma unroll
     for (int x = 0; x < Form::products; ++x) {
       if (listed(Form::product_weight, x) == w) {
-        const Two factors =
-            load_pair(values + local_[i] + (Form::diagonals + x) * H, 8 * k + lane_ % 4 * 2);
+        const Two factors = load_pair(values + local_[i] + (Form::diagonals + x) * H, k);
         const float* const from = &state_[i / 2][listed(Form::product_from, x)][k][i % 2 * 2];
 #pragma unroll
-        for (int j = 0; j < 2; ++j) {
+        for (int j = 0; j < (kLayout.is_half(k) ? 1 : 2); ++j) {
           u[j] = is_first ? factors.at[j] * from[j] : u[j] + factors.at[j] * from[j];
         }
         is_first = false;
       }
     }
 #pragma unroll
-    for (int j = 0; j < 2; ++j) {
+    for (int j = 0; j < (kLayout.is_half(k) ? 1 : 2); ++j) {
       leading[j] = leading_part(u[j]);
       rest[j] = u[j] - leading[j];
     }
@@ -462,8 +489,8 @@ class RowWalk {
       for (int i = 0; i < kRows; ++i) {
         if (is_there(i) && walk(i) >= (a_.chunks - 1) * a_.places) {
           float* const last = a_.last + walk(i) % a_.places * N;
-          for_each_pair(i, next,
-                        [&](int at, int unit, float* pair) { store_pair(last + at, unit, pair); });
+          for_each_pair(
+              i, next, [&](int part, int k, float* pair) { store_pair(last + part * H, k, pair); });
         }
       }
     }
@@ -508,8 +535,8 @@ class RowWalk {
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
       if (n < left_[i]) {
-        for_each_pair(i, state_, [&](int at, int unit, float* pair) {
-          store_pair(before_[i] + at, unit, pair);
+        for_each_pair(i, state_, [&](int part, int k, float* pair) {
+          store_pair(before_[i] + part * H, k, pair);
         });
       }
       before_[i] += ring_.stride() * N;
@@ -525,11 +552,11 @@ class RowWalk {
         if (lane_ % 4 == 0) {
           *(int*)(product + N * kLayout.width()) = exponents_[i];
         }
-        for_each_pair(i, state_, [&](int at, int unit, float* pair) {
+        for_each_pair(i, state_, [&](int part, int k, float* pair) {
 #pragma unroll
           for (int j = 0; j < 2; ++j) {
-            if (unit + j < H) {
-              product[(at + j) * kLayout.width()] = pair[j];
+            if (holds(k, j)) {
+              product[(part * H + unit(k) + j) * kLayout.width()] = pair[j];
             }
           }
         });
@@ -741,22 +768,23 @@ void join_chunks(const ScanArguments<Form>& a, Four* shared) {
       for (int c = 0; c < N; ++c) {
         u[c] = from[c / 4].at[c % 4];
         largest = fmaxf(largest, fabsf(u[c]));
+        u[c] *= power_up_to_one(exponents[c] - shift);
       }
       // Numbers of a column stay near 1; what is added has no exponent of its own.
       const bool scales = !adds && largest > 0 && !isinf(largest);
       const int own = scales ? ilogbf(largest) : 0;
-#pragma unroll
-      for (int c = 0; c < N; ++c) {
-        u[c] = PowerOfTwo(exponents[c] - (adds ? 0 : shift) - own).times(u[c]);
-      }
+      const PowerOfTwo power(adds ? shift : -own);
       exponent += adds ? 0 : shift + own;
-      for (int r = first; r < first + kOwn && r < N; ++r) {
-        float sum = adds ? matrix[r * kWide + N / 4].at[N % 4] : 0;
+#pragma unroll
+      for (int i = 0; i < kOwn; ++i) {
+        const int r = first + i < N ? first + i : N - 1;
+        float sums[4] = {};
 #pragma unroll
         for (int c = 0; c < N; ++c) {
-          sum += matrix[r * kWide + c / 4].at[c % 4] * u[c];
+          sums[c % 4] += matrix[r * kWide + c / 4].at[c % 4] * u[c];
         }
-        to[r] = sum;
+        const float sum = power.times((sums[0] + sums[1]) + (sums[2] + sums[3]));
+        to[r] = adds ? sum + matrix[r * kWide + N / 4].at[N % 4] : sum;
       }
     }
     __syncthreads();
