@@ -1,6 +1,7 @@
 // The element-wise ops of two values.
 #include "antichain/graph/structural_ops.h"
 #include "antichain/ops/creation.h"
+#include "antichain/ops/definition_parts.h"
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/elementwise_functors.h"
 #include "antichain/ops/elementwise_row.h"
@@ -17,6 +18,9 @@ Var number(Var like, double value) { return scalar(like.graph(), like.dtype(), v
 Var as_number(Var condition, Var like) { return cast(condition, like.dtype()); }
 
 bool is_constant(Var x, double value) {
+  if (made_by(x, broadcast_to_def())) {  // ones_like(y), for example
+    x = x.producer().input(0);
+  }
   if (x.graph().is_region_param(x) || &x.producer().def() != &constant_def() ||
       !(numel(x.shape()) == Dim(1))) {
     return false;
@@ -32,7 +36,8 @@ Rewrite neutral(const OpDef& (*self)(), std::string name, double value, bool com
           [value, commutes](Op op) -> std::optional<std::vector<Var>> {
             const Dims& shape = op.output().shape();
             for (int side = 0; side < (commutes ? 2 : 1); ++side) {
-              if (is_constant(op.input(1 - side), value) && op.input(side).shape() == shape) {
+              if (is_constant(op.input(1 - side), value) && op.input(side).shape() == shape &&
+                  op.graph().constraints(op).empty()) {
                 return std::vector<Var>{op.input(side)};
               }
             }

@@ -18,9 +18,11 @@
 #include "antichain/passes/fuse_elementwise.h"
 #include "antichain/passes/fuse_products.h"
 #include "antichain/passes/reassociate.h"
+#include "antichain/passes/recall_steps.h"
 #include "antichain/passes/release_waits.h"
 #include "antichain/passes/simplify.h"
 #include "antichain/passes/split_chains.h"
+#include "antichain/passes/sum_by_parts.h"
 
 namespace antichain {
 
@@ -64,6 +66,10 @@ constexpr Pass kPasses[] = {
      reassociate_as_allowed},
     {"split-chains", "compute for all steps at once what no later step of a chain needs", 2,
      plain<split_chains>, [](const Options& options) { return options.split_chains; }},
+    {"recall-steps", "read what a chain has returned instead of computing it for all steps", 2,
+     plain<recall_steps>, [](const Options& options) { return options.split_chains; }},
+    {"sum-by-parts", "sum the rows of concatenations part by part", 2, plain<sum_by_parts>,
+     [](const Options& options) { return options.split_chains; }},
     {"choose-layouts", "keep channels last around convolutions where that is faster", 3,
      choose_layouts_by_gain},
     {"fuse-elementwise", "compute element-wise ops and reductions of rows together", 2,

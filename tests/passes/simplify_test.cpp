@@ -5,6 +5,7 @@
 #include "antichain/autodiff/grad.h"
 #include "antichain/graph/verify.h"
 #include "antichain/ops/control_flow.h"
+#include "antichain/ops/creation.h"
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/random.h"
 #include "antichain/ops/reduce.h"
@@ -45,6 +46,20 @@ TEST(Simplify, AppliesRewritesOneAfterAnother) {
   EXPECT_EQ(copy.values[0], copy.graph->inputs()[0].output());
   const GraphCopy plain = optimise(graph, std::vector<Var>{y}, {}, {.level = 0});
   EXPECT_EQ(count(*plain.graph, "negate"), 2U);
+}
+
+TEST(Simplify, RepeatedNumbersAreNumbers) {
+  Graph graph;
+  const Var x = graph.input("x", f32, {"n", 3});
+  const auto simple = [&](Var y) { return optimise(graph, {{y}}, {}, {.level = 1}); };
+  for (const Var y :
+       {x * ones_like(x), ones_like(x) * x, x / broadcast_to(ones_like(x), {x.dim(0), 3})}) {
+    const GraphCopy copy = simple(y);
+    EXPECT_EQ(copy.values[0], copy.graph->inputs()[0].output());
+  }
+  EXPECT_EQ(count(*simple(x * broadcast_to(ones_like(x), {2, x.dim(0), 3})).graph, "multiply") +
+                count(*simple(x * zeros_like(x)).graph, "multiply"),
+            2U);
 }
 
 TEST(Simplify, RewritesBodiesToo) {
