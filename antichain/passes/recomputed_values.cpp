@@ -5,6 +5,8 @@
 #include <unordered_map>
 
 #include "antichain/ops/elementwise.h"
+#include "antichain/ops/fused_product.h"
+#include "antichain/passes/cheapest_reads.h"
 
 namespace antichain {
 
@@ -22,7 +24,7 @@ class RecomputedValues {
  public:
   RecomputedValues(const ElementwiseGroups& found, std::span<const Op> ops,
                    std::span<const Var> results, bool recompute)
-      : found_(found), ops_(ops), repeated_(ops.size(), false) {
+      : found_(found), ops_(ops), recompute_(recompute), repeated_(ops.size(), false) {
     copied_.home.resize(ops.size());
     for (std::size_t g = 0; g < found.groups().size(); ++g) {
       for (const Index n : found.groups()[g]) {
@@ -59,11 +61,51 @@ class RecomputedValues {
       for (Var input : ops_[n].inputs()) {
         std::size_t& last = last_reader_[input.id()];
         last = std::max(last, copied_.home[n]);
+        reading_groups_[input.id()].insert(copied_.home[n]);
       }
     }
     for (const VarId result : copied_.read_outside) {
       last_reader_[result] = found_.groups().size();
     }
+    for (auto n = static_cast<Index>(ops_.size()); n-- > 0;) {  // who reads a view reads the whole
+      if (ops_[n].def().view) {
+        std::size_t& last = last_reader_[ops_[n].input(0).id()];
+        last = std::max(last, last_reader_[ops_[n].output().id()]);
+      }
+    }
+  }
+
+  // What becomes of a value whether or not a group reads it. Groups behind that one are copied
+  // already, so it is known what they read; those before it may still do without.
+  ValueLife life_of(Var value, std::size_t group) const {
+    const auto last = [this](Var x) {
+      const auto found = last_reader_.find(x.id());
+      return found == last_reader_.end() ? 0 : found->second;
+    };
+    bool is_kept = last(value) > group;
+    for (Var whole = value; found_.maker(whole) != kNone && whole.producer().def().view;) {
+      whole = whole.producer().input(0);
+      is_kept = is_kept || last(whole) > group;
+    }
+    return {.is_written = is_written(value, group), .is_kept = is_kept};
+  }
+
+  bool is_written(Var value, std::size_t group) const {
+    const Index n = found_.maker(value);
+    if (n == kNone || copied_.read_outside.contains(value.id())) {
+      return true;
+    }
+    const auto readers = reading_groups_.find(value.id());
+    if (readers == reading_groups_.end()) {
+      return false;
+    }
+    if (is_fusible_product(ops_[n].def())) {
+      return readers->second.size() > 1;  // it goes straight to the one group that reads it
+    }
+    const bool is_alone = !found_.is_element(n) && found_.groups()[copied_.home[n]].size() == 1;
+    return is_alone || (!repeated_[n] && std::ranges::any_of(readers->second, [&](std::size_t g) {
+             return g < group && g != copied_.home[n];
+           }));
   }
 
   // Whether an op reads a value of its shape that is kept for later groups in any case.
@@ -153,6 +195,12 @@ class RecomputedValues {
         }
       }
     }
+    if (recompute_ && !all.empty()) {
+      const auto life = [&](Var value) { return life_of(value, g); };
+      for (const Index n : cheaper_to_compute(found_, ops_, all, life)) {
+        all.insert(n);
+      }
+    }
     for (const Index n : all) {
       for (Var input : ops_[n].inputs()) {
         if (const Index before = found_.maker(input); before != kNone && !all.contains(before)) {
@@ -165,7 +213,9 @@ class RecomputedValues {
 
   const ElementwiseGroups& found_;
   std::span<const Op> ops_;
+  bool recompute_;
   std::unordered_map<VarId, std::size_t> last_reader_;
+  std::unordered_map<VarId, std::set<std::size_t>> reading_groups_;
   std::vector<Cheap> cheap_;    // by op
   std::vector<bool> repeated_;  // by op: whether other groups compute it again
   CopiedGroups copied_;

@@ -4,7 +4,9 @@
 // Where values are kept in 16 bits and computed in 32, a conversion and an addition or two are done
 // sooner than twice the bytes are written and read. So what is computed by a few cheap ops from a
 // single narrower value of its shape, or from one that is kept for later anyway, is computed again,
-// if all groups that read it can do so.
+// if all groups that read it can do so. Of what is left, each group reads what takes the fewest
+// bytes (cheapest_reads.h), also where all values have one type: the gates of a recurrent layer
+// follow from products that lie in memory.
 #pragma once
 
 #include <span>
