@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "antichain/backends/cuda/device/affine_sizes.cuh"
-#include "antichain/backends/cuda/weighted_scan_kernels.h"
+#include "antichain/backends/cuda/weighted_choice.h"
 #include "antichain/ops/affine_scan.h"
 
 namespace antichain::cuda {

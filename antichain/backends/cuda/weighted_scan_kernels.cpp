@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <optional>
 
-#include "antichain/backends/cuda/device/weighted_layout.cuh"
 #include "antichain/backends/cuda/launch.h"
 #include "antichain/backends/cuda/packed_input.h"
+#include "antichain/backends/cuda/weighted_choice.h"
 
 namespace antichain::cuda {
 
@@ -19,21 +18,6 @@ constexpr int kWeights = 0, kInitial = 1, kFirstCoefficient = 2;
 constexpr std::int64_t kLongestChunk = std::int64_t{1} << 30;  // kernels count steps in 32 bits
 
 std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-device::ScanLayout layout_of(const WeightedForm& form, std::int64_t units, bool adds) {
-  return {static_cast<int>(units), static_cast<int>(form.states),
-          static_cast<int>(form.weight_to.size()),
-          static_cast<int>(form.diagonals.size() + form.products.size()), adds ? 1 : 0};
-}
-
-// Chunks of a group are walked across one after the other, and so are groups; joining those of a
-// group takes about as long as walking across them.
-std::int64_t group_of(const device::ScanLayout& layout, std::int64_t chunks) {
-  constexpr std::int64_t kFew = 24;
-  const double balanced = std::sqrt(static_cast<double>(chunks) / 2);
-  return chunks <= kFew || !layout.joins() ? chunks
-                                           : static_cast<std::int64_t>(std::ceil(balanced));
-}
 
 // Slots of the arguments.
 enum Slot : std::size_t {
@@ -65,12 +49,12 @@ class WeightedScanPlan {
       inputs_.push_back(PackedInput::whole_aligned(device, context.in(i)));
     }
     const std::int64_t units = context.in(kWeights).shape()[1];
-    const device::ScanLayout layout = layout_of(form, units, adds_);
+    const device::ScanLayout layout = scan_layout(form, units, adds_);
     const std::int64_t steps = context.out().shape()[0];
     const std::int64_t places = context.out(1).numel() / layout.state();
     const std::int64_t chunk = chunk_of(context, form, {steps, places, units, adds_});
     const std::int64_t chunks = divided_up(steps, chunk);
-    const std::int64_t group = group_of(layout, chunks);
+    const std::int64_t group = choose_group(layout, chunks);
     const std::int64_t groups = divided_up(chunks, group);
     std::vector<std::int64_t> slots = {steps, places, context.attr<bool>("reverse") ? 1 : 0, chunk,
                                        chunks};
@@ -203,45 +187,6 @@ std::string packed(const Range& range, F number) {
 
 }  // namespace
 
-namespace {
-
-// Of a number of chunks, how many are walked across or joined one after the other.
-double chunks_in_a_row(const device::ScanLayout& layout, double chunks) {
-  const auto group = static_cast<double>(group_of(layout, static_cast<std::int64_t>(chunks)));
-  return group < chunks ? 2 * group + chunks / group : chunks;
-}
-
-}  // namespace
-
-// By estimates of what bounds each phase: products of tensor cores, of all rows or, where there are
-// few, of a warp's own rows step after step; chunk after chunk; step after step inside of a chunk.
-std::int64_t choose_chunk(const WeightedForm& form, const WeightedSizes& sizes) {
-  // On an H200: a product of 16 x 8 x 8 of all multiprocessors together, and in one warp; what else
-  // a step takes; what a chunk takes, and a number of its state.
-  constexpr double kSecondsOfProduct = 9e-12, kSecondsInWarp = 5e-9, kSecondsOfStep = 150e-9;
-  constexpr double kSecondsOfChunk = 250e-9, kSecondsOfNumber = 2e-9, kSecondsOfPhases = 12e-6;
-  const device::ScanLayout layout = layout_of(form, sizes.units, sizes.adds);
-  const auto steps = static_cast<double>(sizes.steps), places = static_cast<double>(sizes.places);
-  const double products = 3.0 * layout.weights * layout.eights() * layout.eights();  // of a tile
-  const double all = steps * places * layout.columns() / device::kTileRows * products;
-  const double step = kSecondsOfStep + products * kSecondsInWarp;
-  const double step_of_tiles = kSecondsOfStep + products * layout.tiles() * kSecondsInWarp;
-  const double across = kSecondsOfChunk + layout.state() * kSecondsOfNumber;
-  double best = steps * step;
-  std::int64_t chosen = sizes.steps;
-  for (std::int64_t chunk = 8; chunk <= 512 && chunk < sizes.steps; chunk *= 2) {
-    const auto length = static_cast<double>(chunk);
-    const double seconds = kSecondsOfPhases +
-                           std::max(all * kSecondsOfProduct, length * step_of_tiles) +
-                           chunks_in_a_row(layout, steps / length) * across + length * step;
-    if (seconds < best) {
-      best = seconds;
-      chosen = chunk;
-    }
-  }
-  return chosen;
-}
-
 constexpr const char* kJoiningKernels =
     R"(extern "C" __global__ void join_chunks(const ScanArguments<Form> a) { join_chunks(a, shared); }
 extern "C" __global__ void walk_groups(const ScanArguments<Form> a) { walk_groups(a, shared); }
@@ -276,7 +221,7 @@ extern "C" __global__ void __launch_bounds__(32 * ScanSizes<Form>::kLayout.insid
       packed(form.diagonals, [](auto d) { return d.from; }),
       packed(form.products, [](auto p) { return p.weight; }),
       packed(form.products, [](auto p) { return p.from; }),
-      layout_of(form, units, adds).joins() ? kJoiningKernels : "");
+      scan_layout(form, units, adds).joins() ? kJoiningKernels : "");
 }
 
 void register_weighted_scan(KernelTable& kernels, const Context& context) {

@@ -183,7 +183,7 @@ class ScanEngine final : public GradientEngine {
 
   scan::WalkChoice choose(Op region_op) const {
     if (options_.when != ScanWhen::always && is_weighted(region_op)) {
-      return {true, "by a scan of weights that stay the same, between diagonals"};
+      return scan::choose_weighted_walk(region_op);
     }
     switch (options_.when) {
       case ScanWhen::always: return {true, "by a scan, as it was asked for"};

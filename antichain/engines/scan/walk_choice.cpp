@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "antichain/engines/scan/stacked_body.h"
 #include "antichain/graph/traversal.h"
+#include "antichain/ops/matmul.h"
 #include "antichain/ops/op_cost.h"
 
 namespace antichain::scan {
@@ -25,6 +28,15 @@ constexpr double kSecondsPerEntryOfGpu = 40e-12;
 constexpr double kSecondsPerMultiplyAdd = 0.1e-12;
 constexpr double kUnknownLength = 1000;
 constexpr double kMostJacobianBytes = 1 << 30;  // of all steps; there are copies of them for a time
+
+// Measured by bench_gpu_scan on an H200, of weights between diagonals: a product of 16 x 8 x 8 by
+// tensor cores, of which numbers in f32 take three; all kernels; a step by itself, by a warp where
+// states are narrow.
+constexpr double kSecondsPerProduct = 13e-12, kOfWideStates = 2.5;
+constexpr double kSecondsOfWeightedScan = 30e-6;
+constexpr double kSecondsOfNarrowStep = 0.06e-6, kSecondsOfNarrowWeight = 0.07e-6;
+constexpr double kSecondsOfWideStep = 0.3e-6, kSecondsPerUnit = 6e-9;
+constexpr double kMostNarrowUnits = 32, kMostFittingUnits = 64;
 
 double known(Dim dim, double otherwise) {
   return dim.is_constant() ? static_cast<double>(dim.constant()) : otherwise;
@@ -89,6 +101,31 @@ WalkChoice choose_on_gpu(Op chain, const JointState& joint) {
 }
 
 }  // namespace
+
+WalkChoice choose_weighted_walk(Op chain) {
+  const JointState joint(chain);
+  const double length = known(chain.attrs().get<Dim>("length"), kUnknownLength);
+  const auto units = static_cast<double>(joint.parts[0].size.constant());
+  double weights = 0;
+  for (Op op : schedule_region(chain.graph(), chain.regions()[0])) {
+    weights += &op.def() == &matmul_def() ? known(op.output().dim(-1), units) / units : 0;
+  }
+  const double rows = size_of_places(joint.places) * static_cast<double>(joint.size.constant());
+  const double eights = std::ceil(units / 8);
+  const double step = rows / 16 * 3 * weights * eights * eights * kSecondsPerProduct *
+                      (units > kMostFittingUnits ? kOfWideStates : 1);
+  const double serial_step =
+      units <= kMostNarrowUnits
+          ? kSecondsOfNarrowStep + kSecondsOfNarrowWeight * weights
+          : (kSecondsOfWideStep + kSecondsPerUnit * units) * (1 + weights) / 2;
+  const double scan = kSecondsOfWeightedScan + length * step, serial = length * serial_step;
+  const bool by_scan = scan < serial;
+  return {by_scan,
+          fmt::format("{}: {:.0f} steps take about {} by a scan of weights that stay the same, "
+                      "between diagonals, {} one after the other",
+                      by_scan ? "by a scan" : "step by step", length, milliseconds(scan),
+                      milliseconds(serial))};
+}
 
 WalkChoice choose_walk(Op chain, DeviceKind device) {
   if (const std::string reason = why_not_stacked(chain); !reason.empty()) {

@@ -18,4 +18,7 @@ struct WalkChoice {
 /// cannot be walked by a scan is walked step by step.
 WalkChoice choose_walk(Op chain, DeviceKind device);
 
+/// Likewise for a chain whose Jacobians are weights between diagonals, on a GPU.
+WalkChoice choose_weighted_walk(Op chain);
+
 }  // namespace antichain::scan

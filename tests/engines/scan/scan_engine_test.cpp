@@ -295,6 +295,28 @@ TEST(ScanEngine, ChoosesForAGpu) {
   EXPECT_EQ(make_scan_engine(gpu)->explain(last.producer()), "by a scan of diagonal Jacobians");
 }
 
+// Weights that stay the same: by a scan where states are narrow and steps many.
+TEST(ScanEngine, ChoosesForWeightsOnAGpu) {
+  const auto how = [](Dim length, std::int64_t batch, std::int64_t units) {
+    Graph graph;
+    const Var h = graph.input("h", f32, {batch, units}),
+              xs = graph.input("xs", f32, {length, batch, units}),
+              w = graph.input("w", f32, {units, units});
+    const auto cell = [&](Var s, Var x) { return tanh(matmul(s, w) + x); };
+    const Var last = chain(h, xs, cell, {.engine = "scan"}).last;
+    return make_scan_engine(
+               {.when = ScanWhen::where_faster, .weighted = true, .device = DeviceKind::cuda})
+        ->explain(last.producer());
+  };
+  EXPECT_THAT(how(1000, 16, 20),
+              testing::MatchesRegex("by a scan: 1000 steps take about .* ms by a scan of weights "
+                                    "that stay the same, between diagonals, .* ms one after the "
+                                    "other"));
+  EXPECT_THAT(how(1000, 16, 64), testing::StartsWith("by a scan: "));
+  EXPECT_THAT(how(10, 16, 20), testing::StartsWith("step by step: 10 steps"));
+  EXPECT_THAT(how(1000, 16, 128), testing::StartsWith("step by step: 1000 steps"));
+}
+
 TEST(ScanEngine, EveryAlgorithm) {
   const auto gradient = [](std::unique_ptr<GradientEngine> engine) {
     Session session;

@@ -71,6 +71,8 @@ inline float power_up_to_one(int exponent) {
   return __uint_as_float(unsigned(exponent < -127 ? 0 : exponent + 127) << 23);
 }
 
+inline int larger(int a, int b) { return a > b ? a : b; }
+
 // Lays weights out as lanes take them: for each weight, 8 columns and 8 rows the numbers of every
 // lane, their leading parts and what is left of them.
 template <class Form>
@@ -757,19 +759,26 @@ void join_chunks(const ScanArguments<Form>& a, Four* shared) {
         to[r] = matrix[r * kWide + column / 4].at[column % 4];
       }
     } else if (is_there) {
-      int shift = exponents[0];
+      // Four at a time: a chain of comparisons would be long.
+      int shifts[4];
+      float u[4 * kColumn], sizes[4] = {};
 #pragma unroll
-      for (int c = 1; c < N; ++c) {
-        shift = exponents[c] > shift ? exponents[c] : shift;
+      for (int c = 0; c < N; ++c) {
+        shifts[c % 4] = c < 4 ? exponents[c] : larger(shifts[c % 4], exponents[c]);
+      }
+      int shift = shifts[0];
+#pragma unroll
+      for (int c = 1; c < 4 && c < N; ++c) {
+        shift = larger(shift, shifts[c]);
       }
       const Four* const from = columns + ((n + 1) % 2 * kColumns + column) * kColumn;
-      float u[4 * kColumn], largest = 0;
 #pragma unroll
       for (int c = 0; c < N; ++c) {
         u[c] = from[c / 4].at[c % 4];
-        largest = fmaxf(largest, fabsf(u[c]));
+        sizes[c % 4] = fmaxf(sizes[c % 4], fabsf(u[c]));
         u[c] *= power_up_to_one(exponents[c] - shift);
       }
+      const float largest = fmaxf(fmaxf(sizes[0], sizes[1]), fmaxf(sizes[2], sizes[3]));
       // Numbers of a column stay near 1; what is added has no exponent of its own.
       const bool scales = !adds && largest > 0 && !isinf(largest);
       const int own = scales ? ilogbf(largest) : 0;
