@@ -39,6 +39,8 @@ const std::vector<Setting>& settings() {
        {.optimiser = {.level = 2, .disabled = {"fold-constants"}, .recompute = true}},
        true},
       {"level 2", {.optimiser = {.level = 2}}},
+      {"few kernels",
+       {.optimiser = {.level = 2, .split_chains = true, .batch_updates = true, .recompute = true}}},
       // There is no convolution, so nothing is worth another layout.
       {"level 3", {.optimiser = {.level = 3, .disabled = {"fold-constants"}}}, true},
       {"level 3, fast", {.optimiser = {.level = 3, .fast_math = true}}},
