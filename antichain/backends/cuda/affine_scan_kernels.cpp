@@ -55,8 +55,9 @@ class ScanLaunches {
   }
   /// Adds the address of memory for so many numbers as an argument.
   std::size_t add_memory(std::int64_t numbers, std::size_t bytes_each) {
+    // Matrices are copied in pieces of 16 bytes, and may end within one.
     memory_.push_back(
-        DeviceContext::allocate(device_, static_cast<std::size_t>(numbers) * bytes_each));
+        DeviceContext::allocate_zeros(device_, static_cast<std::size_t>(numbers) * bytes_each));
     return add_slot(
         static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(memory_.back()->data())));
   }

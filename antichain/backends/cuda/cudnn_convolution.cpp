@@ -16,10 +16,8 @@ CudnnLibrary::CudnnLibrary(Context context, bool tf32)
 CudnnLibrary::~CudnnLibrary() { static_cast<void>(cudnn().cudnnDestroy(handle_)); }
 
 std::shared_ptr<Buffer> make_workspace(const Context& context, const ConvolutionWay& way) {
-  auto memory = DeviceContext::allocate(context, static_cast<std::size_t>(way.workspace()));
   // cuDNN lays channels out in multiples of eight there and reads what lies between, too.
-  context->fill(memory->data(), 0, memory->bytes());
-  return memory;
+  return DeviceContext::allocate_zeros(context, static_cast<std::size_t>(way.workspace()));
 }
 
 CudnnConvolution::CudnnConvolution(std::shared_ptr<const CudnnLibrary> library,

@@ -105,6 +105,13 @@ DeviceContext::Recorded DeviceContext::stop_recording() const {
   return recorded;
 }
 
+std::shared_ptr<Buffer> DeviceContext::allocate_zeros(
+    const std::shared_ptr<const DeviceContext>& context, std::size_t bytes) {
+  auto memory = allocate(context, bytes);
+  context->fill(memory->data(), 0, memory->bytes());
+  return memory;
+}
+
 void DeviceContext::copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) const {
   if (bytes == 0) {
     return;

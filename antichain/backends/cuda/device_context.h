@@ -43,6 +43,9 @@ class DeviceContext {
   /// Allocates; the memory may be used by what is enqueued from now on.
   static std::shared_ptr<Buffer> allocate(const std::shared_ptr<const DeviceContext>& context,
                                           std::size_t bytes);
+  /// Likewise, filled with zeros: for kernels that read more than was written, and do not use it.
+  static std::shared_ptr<Buffer> allocate_zeros(const std::shared_ptr<const DeviceContext>& context,
+                                                std::size_t bytes);
   /// Copies bytes between any two memories of the host and this GPU. Waits where they go to the
   /// host; what comes from there may be changed at once.
   void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) const;

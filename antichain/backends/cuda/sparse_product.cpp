@@ -80,10 +80,9 @@ KernelFunction plan_csr_product(const KernelContext& context, const Context& dev
                 : kMostWorkspace / std::max<std::int64_t>(1, row_bytes * kWarpsPerBlock);
   const std::int64_t wanted = (count * rows + kWarpsPerBlock - 1) / kWarpsPerBlock;
   const std::int64_t blocks = std::min({wanted, kMostBlocks, std::max<std::int64_t>(1, room)});
-  const auto whole = DeviceContext::allocate(
-      device, by_vector ? 0 : static_cast<std::size_t>(blocks * kWarpsPerBlock * row_bytes));
   // Columns outside of the result are added up as well, from whatever is there.
-  device->fill(whole->data(), 0, whole->bytes());
+  const auto whole = DeviceContext::allocate_zeros(
+      device, by_vector ? 0 : static_cast<std::size_t>(blocks * kWarpsPerBlock * row_bytes));
   std::vector<std::int64_t> slots = {count,
                                      rows,
                                      inner,

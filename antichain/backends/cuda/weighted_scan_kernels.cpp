@@ -71,24 +71,25 @@ class WeightedScanPlan {
     };
     if (chunks > 1) {
       const std::int64_t walks = (chunks - 1) * places;
-      const auto allocate = [&](std::int64_t numbers) {
-        return DeviceContext::allocate(device, static_cast<std::size_t>(numbers) * sizeof(float));
+      const auto bytes_of = [](std::int64_t numbers) {
+        return static_cast<std::size_t>(numbers) * sizeof(float);
       };
       // Rows are filled up to a multiple of four with numbers that are copied and not used.
       const auto allocate_products = [&](std::int64_t count) {
-        auto memory = allocate(count * layout.product_floats());
-        device->fill(memory->data(), 0, memory->bytes());
-        return memory;
+        return DeviceContext::allocate_zeros(device, bytes_of(count * layout.product_floats()));
+      };
+      const auto allocate_states = [&](std::int64_t count) {
+        return DeviceContext::allocate(device, bytes_of(count * layout.state()));
       };
       products_ = allocate_products(walks);
-      carried_ = allocate(chunks * places * layout.state());
+      carried_ = allocate_states(chunks * places);
       launches_.push_back(
           launch("multiply_chunks",
                  blocks_of(walks * layout.columns(), layout.tiles(), device::kMultiplyWarps),
                  32 * device::kMultiplyWarps, layout.multiply_floats()));
       if (groups > 1) {
         joined_ = allocate_products((groups - 1) * places);
-        entered_ = allocate(groups * places * layout.state());
+        entered_ = allocate_states(groups * places);
         launches_.push_back(launch("join_chunks", (groups - 1) * places, layout.join_threads(),
                                    layout.join_floats()));
         launches_.push_back(
