@@ -68,7 +68,11 @@ std::vector<VarType> infer_weighted_scan(InferContext& context) {
   if (adds) {
     context.unify(context.shape(end), all, "shapes of b and of all states");
   }
-  return {{dtype, all}, {dtype, initial}};
+  std::vector<VarType> results = {{dtype, all}, {dtype, initial}};
+  if (context.attrs().get<bool>("factors")) {
+    results.insert(results.end(), form.weight_to.size(), {dtype, part});
+  }
+  return results;
 }
 
 Var part_of(Var joint, std::int64_t part, std::int64_t parts, Dim units) {
@@ -84,7 +88,7 @@ std::vector<Var> decompose_weighted_scan(Op op) {
   const WeightedForm form = WeightedForm::of(op.attrs());
   const Dim units = op.input(kWeights).dim(1);
   const std::size_t num_weights = form.weight_to.size();
-  const bool adds = op.attrs().get<bool>("adds");
+  const bool adds = op.attrs().get<bool>("adds"), returns_factors = op.attrs().get<bool>("factors");
   Vars weights, xs;
   for (std::size_t k = 0; k < num_weights; ++k) {
     weights.push_back(index(op.input(kWeights), 0, static_cast<std::int64_t>(k)));
@@ -118,11 +122,19 @@ std::vector<Var> decompose_weighted_scan(Op op) {
     for (Var& part : next) {
       part = part.valid() ? part : zeros_like(before[0]);
     }
-    return {{form.states == 1 ? next[0] : concat(next, -1)}};
+    if (!returns_factors) {
+      u.clear();
+    }
+    for (Var& factors : u) {
+      factors = factors.valid() ? factors : zeros_like(before[0]);
+    }
+    return {{form.states == 1 ? next[0] : concat(next, -1)}, u};
   };
   const ChainResult found = chain({op.input(kInitial)}, xs, step,
                                   {.reverse = op.attrs().get<bool>("reverse")}, op.location());
-  return {found.before[0], found.last[0]};
+  Vars results = {found.before[0], found.last[0]};
+  results.insert(results.end(), found.ys.begin(), found.ys.end());
+  return results;
 }
 
 // One place of all steps.
@@ -132,9 +144,9 @@ struct Walk {
   std::size_t units;
 
   // Replaces the state by the one after a step whose b, if any, and coefficients begin at these
-  // places.
-  void step(std::vector<double>& state, const double* b,
-            const std::vector<const double*>& coefficients) const {
+  // places. Returns what weights are multiplied by, one behind the other.
+  std::vector<double> step(std::vector<double>& state, const double* b,
+                           const std::vector<const double*>& coefficients) const {
     std::vector<double> next(state.size()), u(form.weight_to.size() * units);
     if (b != nullptr) {
       next.assign(b, b + state.size());
@@ -160,6 +172,7 @@ struct Walk {
       }
     }
     state = next;
+    return u;
   }
   std::size_t at(std::int64_t part, std::size_t unit) const {
     return static_cast<std::size_t>(part) * units + unit;
@@ -186,6 +199,9 @@ void weighted_scan_reference(KernelContext& context) {
   const auto steps = static_cast<std::size_t>(context.out().shape()[0]);
   const std::size_t places = size == 0 ? 0 : initial.size() / size;
   std::vector<double> before(steps * initial.size()), last(initial.size());
+  std::vector<std::vector<double>> factors(
+      context.attr<bool>("factors") ? form.weight_to.size() : 0,
+      std::vector<double>(steps * places * units));
   const Walk walk{form, weights, units};
   for (std::size_t place = 0; place < places; ++place) {
     std::vector<double> state(initial.begin() + static_cast<std::ptrdiff_t>(place * size),
@@ -197,20 +213,27 @@ void weighted_scan_reference(KernelContext& context) {
       for (const std::vector<double>& coefficient : coefficients) {
         here.push_back(coefficient.data() + at * units);
       }
-      walk.step(state, adds ? b.data() + at * size : nullptr, here);
+      const std::vector<double> u = walk.step(state, adds ? b.data() + at * size : nullptr, here);
+      for (std::size_t k = 0; k < factors.size(); ++k) {
+        std::copy_n(u.begin() + static_cast<std::ptrdiff_t>(k * units), units,
+                    factors[k].begin() + static_cast<std::ptrdiff_t>(at * units));
+      }
     }
     std::ranges::copy(state, last.begin() + static_cast<std::ptrdiff_t>(place * size));
   }
   store(before, context.out(0));
   store(last, context.out(1));
+  for (std::size_t k = 0; k < factors.size(); ++k) {
+    store(factors[k], context.out(2 + static_cast<int>(k)));
+  }
 }
 
 std::vector<Sample> weighted_scan_samples() {
   const WeightedForm rnn{1, {0}, {}, {{0, 0}}}, gru{1, {0, 0}, {{0, 0}}, {{0, 0}, {1, 0}}},
       lstm{2, {0, 0}, {{1, 1}, {0, 1}}, {{0, 0}, {0, 1}, {1, 1}}};
   const auto sample = [](std::string label, const WeightedForm& form, std::int64_t steps,
-                         std::int64_t units, const AffineScanOptions& options,
-                         bool adds = true) -> Sample {
+                         std::int64_t units, const AffineScanOptions& options, bool adds = true,
+                         bool factors = false) -> Sample {
     const auto weights = static_cast<std::int64_t>(form.weight_to.size());
     std::vector<SampleInput> inputs = {{{weights, units, units}, -1, 1},
                                        {{2, form.states * units}, -1, 1}};
@@ -219,19 +242,25 @@ std::vector<Sample> weighted_scan_samples() {
     if (adds) {
       inputs.push_back({{steps, 2, form.states * units}, -1, 1});
     }
-    return {std::move(label), inputs, [form, options, adds](Graph&, Inputs in) -> Vars {
-              const auto first = in.begin() + kFirstCoefficient,
-                         second = first + static_cast<std::ptrdiff_t>(form.diagonals.size()),
-                         end = second + static_cast<std::ptrdiff_t>(form.products.size());
-              const AffineScan found = weighted_scan(form,
-                                                     {.weights = in[kWeights],
-                                                      .initial = in[kInitial],
-                                                      .diagonals = {first, second},
-                                                      .coefficients = {second, end},
-                                                      .b = adds ? *end : Var()},
-                                                     options);
-              return {found.before, found.last};
-            }};
+    return {
+        std::move(label), inputs, [form, options, adds, factors](Graph& graph, Inputs in) -> Vars {
+          const auto first = in.begin() + kFirstCoefficient,
+                     second = first + static_cast<std::ptrdiff_t>(form.diagonals.size()),
+                     end = second + static_cast<std::ptrdiff_t>(form.products.size());
+          const AffineScan found = weighted_scan(form,
+                                                 {.weights = in[kWeights],
+                                                  .initial = in[kInitial],
+                                                  .diagonals = {first, second},
+                                                  .coefficients = {second, end},
+                                                  .b = adds ? *end : Var()},
+                                                 options);
+          if (!factors) {
+            return {found.before, found.last};
+          }
+          Attrs attrs = found.last.producer().attrs();
+          attrs.set("factors", true);
+          return graph.add(weighted_scan_def(), found.last.producer().inputs(), attrs).outputs();
+        }};
   };
   return {sample("one weight", rnn, 4, 3, {}),
           sample("one weight, reverse", rnn, 3, 2, {.reverse = true}),
@@ -244,6 +273,8 @@ std::vector<Sample> weighted_scan_samples() {
           sample("nothing is added", gru, 5, 3, {.reverse = true}, false),
           sample("nothing is added, chunks", lstm, 5, 2, {.algorithm = kScanChunked, .chunk = 2},
                  false),
+          sample("with factors", gru, 5, 3, {.reverse = true}, false, true),
+          sample("with factors, two parts", lstm, 4, 2, {}, true, true),
           sample("one step", rnn, 1, 2, {}),
           sample("no step", gru, 0, 2, {})};
 }
@@ -287,6 +318,7 @@ const OpDef& weighted_scan_def() {
                      {"diagonals", "pairs: the part that is added to, and the one multiplied"},
                      {"products", "pairs: the weight, and the part that is multiplied before"},
                      {"adds", "something is added in each step: the last input", {true}},
+                     {"factors", "returns what weights are multiplied by, too", {false}},
                      {"reverse", "from the last step to the first", {false}},
                      {"algorithm", "serial or chunked; empty: chosen by sizes", {std::string()}},
                      {"chunk",

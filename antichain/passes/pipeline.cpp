@@ -20,6 +20,7 @@
 #include "antichain/passes/reassociate.h"
 #include "antichain/passes/recall_steps.h"
 #include "antichain/passes/release_waits.h"
+#include "antichain/passes/scan_factors.h"
 #include "antichain/passes/simplify.h"
 #include "antichain/passes/split_chains.h"
 #include "antichain/passes/sum_by_parts.h"
@@ -68,6 +69,8 @@ constexpr Pass kPasses[] = {
      plain<split_chains>, [](const Options& options) { return options.split_chains; }},
     {"recall-steps", "read what a chain has returned instead of computing it for all steps", 2,
      plain<recall_steps>, [](const Options& options) { return options.split_chains; }},
+    {"scan-factors", "read what a scan has multiplied weights by instead of computing it again", 2,
+     plain<scan_factors>, [](const Options& options) { return options.split_chains; }},
     {"sum-by-parts", "sum the rows of concatenations part by part", 2, plain<sum_by_parts>,
      [](const Options& options) { return options.split_chains; }},
     {"choose-layouts", "keep channels last around convolutions where that is faster", 3,

@@ -92,7 +92,10 @@ std::vector<Tensor> wanted(const std::vector<Tensor>& inputs, bool reverse) {
                                           .coefficients = {second, end},
                                           .b = Form::adds ? in.back() : Var()},
                                          {.reverse = reverse});
-  return session.compile({found.before, found.last}, {.optimiser = {.level = 0}})(feeds).tensors();
+  Attrs attrs = found.last.producer().attrs();
+  attrs.set("factors", true);
+  const Op op = graph.add(weighted_scan_def(), found.last.producer().inputs(), attrs);
+  return session.compile(op.outputs(), {.optimiser = {.level = 0}})(feeds).tensors();
 }
 
 struct Case {
@@ -157,9 +160,14 @@ void check(const Case& c) {
                                 .groups = groups,
                                 .joined = &joined.data()->at[0],
                                 .entered = entered.data(),
+                                .factors = {},
                                 .coefficients = {}};
   for (std::size_t i = 0; i < kLayout.values; ++i) {
     a.coefficients[i] = inputs[2 + i].data<float>();
+  }
+  std::vector<std::vector<float>> factors(Form::weights, floats(c.steps * c.places * H));
+  for (std::size_t k = 0; k < Form::weights; ++k) {
+    a.factors[k] = factors[k].data();
   }
   const auto run = [](long long rows, int rows_of_block, int threads, int shared_floats,
                       const auto& kernel) {
@@ -200,6 +208,9 @@ void check(const Case& c) {
   const std::vector<Tensor> want = wanted<Form>(inputs, c.reverse);
   expect_close(before, want[0], 2e-5);
   expect_close(last, want[1], 2e-5);
+  for (std::size_t k = 0; k < Form::weights; ++k) {
+    expect_close(factors[k], want[2 + k], 2e-5);
+  }
 }
 
 template <class Form>

@@ -14,8 +14,9 @@ namespace antichain::cuda {
 
 namespace {
 
-constexpr int kWeights = 0, kInitial = 1, kFirstCoefficient = 2;
-constexpr std::int64_t kLongestChunk = std::int64_t{1} << 30;  // kernels count steps in 32 bits
+constexpr int kWeights = 0, kInitial = 1, kFirstCoefficient = 2;  // inputs
+constexpr int kFirstFactors = 2;                                  // outputs
+constexpr std::int64_t kLongestChunk = std::int64_t{1} << 30;     // kernels count steps in 32 bits
 
 std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -37,7 +38,7 @@ enum Slot : std::size_t {
   kGroups,
   kJoined,
   kEntered,
-  kCoefficients
+  kFactors  // of each weight; coefficients are behind them
 };
 
 class WeightedScanPlan {
@@ -58,7 +59,8 @@ class WeightedScanPlan {
     const std::int64_t groups = divided_up(chunks, group);
     std::vector<std::int64_t> slots = {steps, places, context.attr<bool>("reverse") ? 1 : 0, chunk,
                                        chunks};
-    slots.resize(kCoefficients + form.diagonals.size() + form.products.size());
+    coefficients_at_ = kFactors + form.weight_to.size();
+    slots.resize(coefficients_at_ + form.diagonals.size() + form.products.size());
     slots[kGroup] = group;
     slots[kGroups] = groups;
     const std::string text = weighted_scan_text(form, units, adds_);
@@ -112,8 +114,11 @@ class WeightedScanPlan {
       launch.set(kWeightsAt, addresses[kWeights]);
       launch.set(kBAt, adds_ ? addresses.back() : nullptr);
       launch.set(kInitialAt, addresses[kInitial]);
-      launch.set(kBefore, context.out(0).raw());
+      launch.set(kBefore, address_of(context, 0));
       launch.set(kLast, context.out(1).raw());
+      for (int i = kFirstFactors; i < static_cast<int>(context.outputs.size()); ++i) {
+        launch.set(kFactors + static_cast<std::size_t>(i - kFirstFactors), address_of(context, i));
+      }
       if (products_) {
         launch.set(kProducts, products_->data());
         launch.set(kCarried, carried_->data());
@@ -123,13 +128,19 @@ class WeightedScanPlan {
         launch.set(kEntered, entered_->data());
       }
       for (std::size_t i = kFirstCoefficient; i < end; ++i) {
-        launch.set(kCoefficients + i - kFirstCoefficient, addresses[i]);
+        launch.set(coefficients_at_ + i - kFirstCoefficient, addresses[i]);
       }
       launch.run();
     }
   }
 
  private:
+  // None for an output that nobody reads: it is not written.
+  static const void* address_of(const KernelContext& context, int output) {
+    return context.wanted.empty() || context.wanted[static_cast<std::size_t>(output)] != 0
+               ? context.out(output).raw()
+               : nullptr;
+  }
   static std::int64_t chunk_of(const KernelContext& context, const WeightedForm& form,
                                const WeightedSizes& sizes) {
     const auto& algorithm = context.attr<std::string>("algorithm");
@@ -141,6 +152,7 @@ class WeightedScanPlan {
   }
 
   bool adds_;
+  std::size_t coefficients_at_ = 0;
   std::vector<PackedInput> inputs_;
   std::shared_ptr<Buffer> products_, carried_, joined_, entered_;
   std::vector<Launch> launches_;

@@ -34,7 +34,7 @@ class RowWalk {
       adds_ |= (!kMultiplies || column(i) == N ? 1u : 0u) << i;
       if constexpr (!kMultiplies) {
         const long long start = is_there(i) ? ring_.start_of(walk(i)) : 0;
-        before_[i] = a.before + start * N;
+        at_[i] = start;
         left_[i] = is_there(i) ? ring_.steps_from(start) : 0;
       }
     }
@@ -154,10 +154,16 @@ class RowWalk {
     for (int w = 0; w < Form::weights; ++w) {
 #pragma unroll
       for (int k = 0; k < kEights; k += kDeep) {
-        add_weight(values, w, k, next);
+        add_weight(values, n, w, k, next);
       }
     }
     take_over(n, next);
+    if constexpr (!kMultiplies) {
+#pragma unroll
+      for (int i = 0; i < kRows; ++i) {
+        at_[i] += ring_.stride();
+      }
+    }
   }
 
   void add_diagonals(const float* values, Tiles& next) const {
@@ -196,13 +202,13 @@ class RowWalk {
   }
 
   // Adds the products of a weight with some eights of its u, from `first_k` on.
-  void add_weight(const float* values, int w, int first_k, Tiles& next) const {
+  void add_weight(const float* values, int n, int w, int first_k, Tiles& next) const {
     float leading[kDeep][kTiles][4], rest[kDeep][kTiles][4];
 #pragma unroll
     for (int d = 0; d < kDeep && first_k + d < kEights; ++d) {
 #pragma unroll
       for (int i = 0; i < kRows; ++i) {
-        split_factors(values, w, first_k + d, i, &leading[d][i / 2][i % 2 * 2],
+        split_factors(values, n, w, first_k + d, i, &leading[d][i / 2][i % 2 * 2],
                       &rest[d][i / 2][i % 2 * 2]);
       }
     }
@@ -258,7 +264,8 @@ class RowWalk {
   }
 
   // Two numbers of a weight's u, of a row, as sums of two that tensor cores take.
-  void split_factors(const float* values, int w, int k, int i, float* leading, float* rest) const {
+  void split_factors(const float* values, int n, int w, int k, int i, float* leading,
+                     float* rest) const {
     float u[2] = {};
     bool is_first = true;
 #pragma unroll
@@ -272,6 +279,9 @@ class RowWalk {
         }
         is_first = false;
       }
+    }
+    if (!kMultiplies && a_.factors[w] != nullptr && n < left_[i]) {
+      store_pair(a_.factors[w] + at_[i] * H, k, u);
     }
 #pragma unroll
     for (int j = 0; j < (kLayout.is_half(k) ? 1 : 2); ++j) {
@@ -331,12 +341,11 @@ class RowWalk {
   void store_states(int n) {
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
-      if (n < left_[i]) {
+      if (n < left_[i] && a_.before != nullptr) {
         for_each_pair(i, state_, [&](int part, int k, float* pair) {
-          store_pair(before_[i] + part * H, k, pair);
+          store_pair(a_.before + at_[i] * N + part * H, k, pair);
         });
       }
-      before_[i] += ring_.stride() * N;
     }
   }
 
@@ -368,9 +377,9 @@ class RowWalk {
   StepRing<Form, kWalks> ring_;
   int local_[kRows];  // where the values of its walk are in a step
   int exponents_[kRows] = {};
-  unsigned adds_ = 0;                       // a bit per row: b is added
-  float* before_[kMultiplies ? 1 : kRows];  // where the state is stored
-  int left_[kMultiplies ? 1 : kRows];       // steps
+  unsigned adds_ = 0;                      // a bit per row: b is added
+  long long at_[kMultiplies ? 1 : kRows];  // the step and place of a row
+  int left_[kMultiplies ? 1 : kRows];      // steps
   Tiles state_;
 };
 

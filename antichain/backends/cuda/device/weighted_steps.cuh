@@ -25,6 +25,7 @@ struct ScanArguments {
   float* carried;                      // [chunks, places, N]: the states before each chunk
   long long group, groups;             // chunks that belong together, where there are many
   float *joined, *entered;             // as products and carried, of groups
+  float* factors[Form::weights];       // [steps, places, units]: what they multiply; or none
   const float* coefficients[Form::diagonals + Form::products];  // each [steps, places, units]
 };
 
