@@ -33,6 +33,9 @@ struct Lstm {
                                       product_weight = 0x100, product_from = 0x110;
 };
 
+struct Twenty : Rnn {
+  static constexpr int units = 20;
+};
 struct Nine : Rnn {
   static constexpr int units = 9;
 };
@@ -104,6 +107,8 @@ struct Case {
   float scale = 1;                 // of weights
   float b_scale = 1, initial = 1;  // of what is added, and of the first state
   long long group = 0;             // chunks; 0: all
+  bool turns = false;              // weights turn states, and coefficients are 1
+  double tolerance = 2e-5;
 };
 
 void expect_close(const std::vector<float>& found, const Tensor& want, double tolerance) {
@@ -118,6 +123,26 @@ void expect_close(const std::vector<float>& found, const Tensor& want, double to
   }
 }
 
+// A matrix [1, size, size] that keeps lengths: turns in the planes of all pairs of axes.
+Tensor rotation(std::int64_t size) {
+  const auto n = static_cast<std::size_t>(size);
+  std::vector<double> matrix(n * n);
+  for (std::size_t i = 0; i < n; ++i) {
+    matrix[i * n + i] = 1;
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = i + 1; j < n; ++j) {
+      const double angle = 0.3 * static_cast<double>(1 + i + 2 * j);
+      for (std::size_t k = 0; k < n; ++k) {
+        const double a = matrix[i * n + k], b = matrix[j * n + k];
+        matrix[i * n + k] = std::cos(angle) * a - std::sin(angle) * b;
+        matrix[j * n + k] = std::sin(angle) * a + std::cos(angle) * b;
+      }
+    }
+  }
+  return Tensor::of<double>({1, size, size}, matrix).cast(f32);
+}
+
 template <class Form>
 void check(const Case& c) {
   using Sizes = device::ScanSizes<Form>;
@@ -129,6 +154,10 @@ void check(const Case& c) {
                                 drawn({c.places, N}, c.initial, 3)};
   for (std::uint64_t i = 0; i < kLayout.values; ++i) {
     inputs.push_back(drawn({c.steps, c.places, H}, 0.5F, 4 + i));
+  }
+  if (c.turns) {
+    inputs[0] = rotation(H);
+    inputs[2] = Tensor::full(f32, {c.steps, c.places, H}, 1);
   }
   if (Form::adds) {
     inputs.push_back(drawn({c.steps, c.places, N}, c.b_scale, 2));
@@ -206,10 +235,10 @@ void check(const Case& c) {
   run(walks, kTileRows * kInsideWarps, 32 * kInsideWarps, kLayout.inside_floats(),
       [&](Four* shared) { walk_inside(a, shared); });
   const std::vector<Tensor> want = wanted<Form>(inputs, c.reverse);
-  expect_close(before, want[0], 2e-5);
-  expect_close(last, want[1], 2e-5);
+  expect_close(before, want[0], c.tolerance);
+  expect_close(last, want[1], c.tolerance);
   for (std::size_t k = 0; k < Form::weights; ++k) {
-    expect_close(factors[k], want[2 + k], 2e-5);
+    expect_close(factors[k], want[2 + k], c.tolerance);
   }
 }
 
@@ -247,6 +276,12 @@ TEST(WeightedScanEmulation, SharedMemorySuffices) {
       }
     }
   }
+}
+
+// Rounding towards 0 would make states smaller by 5e-8 in every step.
+TEST(WeightedScanEmulation, StatesThatTurn) {
+  check<Nine>({4000, 1, 16, true, 1, 0, 1, 16, true, 5e-5});
+  check<Twenty>({4000, 1, 16, true, 1, 0, 1, 16, true, 5e-5});
 }
 
 // A product over a chunk is beyond 1e38, while states, small at first, are not.
