@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 
 #include "antichain/backends/cuda/launch.h"
 #include "antichain/backends/cuda/packed_input.h"

@@ -157,15 +157,8 @@ class ScanEngine final : public GradientEngine {
 
   // Whether the kernel for weighted scans is there and takes the steps of a chain.
   bool is_weighted(Op region_op) const {
-    return options_.weighted && !is_stack(region_op) && why_not_by_weights(region_op).empty();
-  }
-
-  std::string why_not_by_weights(Op chain) const {
-    if (std::string reason = scan::why_not_stacked(chain); !reason.empty()) {
-      return reason;
-    }
-    return is_for_gpus() ? scan::why_not_weighted(chain)
-                         : "the algorithm " + options_.algorithm + " was asked for";
+    return options_.weighted && !is_stack(region_op) && is_for_gpus() &&
+           scan::why_not_stacked(region_op).empty() && scan::why_not_weighted(region_op).empty();
   }
 
   // GPUs have no kernels for trees.
@@ -174,20 +167,13 @@ class ScanEngine final : public GradientEngine {
            options_.algorithm == kScanChunked;
   }
 
-  std::string why_never(Op region_op) const {
-    return options_.weighted && !is_stack(region_op)
-               ? "step by step: this device scans only with weights that stay the same, and " +
-                     why_not_by_weights(region_op)
-               : "step by step: this device has no kernel for scans";
-  }
-
   scan::WalkChoice choose(Op region_op) const {
     if (options_.when != ScanWhen::always && is_weighted(region_op)) {
       return scan::choose_weighted_walk(region_op);
     }
     switch (options_.when) {
       case ScanWhen::always: return {true, "by a scan, as it was asked for"};
-      case ScanWhen::never: return {false, why_never(region_op)};
+      case ScanWhen::never: return {false, "step by step: this device has no kernel for scans"};
       case ScanWhen::where_faster: break;
     }
     if (options_.device != DeviceKind::cpu && !is_for_gpus()) {
