@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "antichain/antichain.h"
-#include "antichain/ops/weighted_scan.h"
 #include "tests/backends_cuda/gpu.h"
 #include "tests/conformance/compare.h"
 
@@ -75,50 +74,6 @@ TEST(CudaScan, OfWeightsInChunks) {
       }
     }
   }
-}
-
-// States that keep their size over thousands of steps: sums must not be rounded to one side.
-TEST(CudaScan, OfWeightsThatTurnStates) {
-  if (const std::string reason = missing_gpu(); !reason.empty()) {
-    GTEST_SKIP() << reason;
-  }
-  constexpr std::int64_t kUnits = 20, kTime = 4000;
-  std::vector<double> matrix(kUnits * kUnits);
-  const auto row = [&](std::int64_t i) { return matrix.data() + i * kUnits; };
-  for (std::int64_t i = 0; i < kUnits; ++i) {
-    row(i)[i] = 1;
-  }
-  for (std::int64_t i = 0; i < kUnits; ++i) {
-    for (std::int64_t j = i + 1; j < kUnits; ++j) {  // a turn in the plane of two axes
-      const double angle = 0.3 * static_cast<double>(1 + i + 2 * j);
-      for (std::int64_t k = 0; k < kUnits; ++k) {
-        const double a = row(i)[k], b = row(j)[k];
-        row(i)[k] = std::cos(angle) * a - std::sin(angle) * b;
-        row(j)[k] = std::sin(angle) * a + std::cos(angle) * b;
-      }
-    }
-  }
-  const auto states = [&](const std::string& device, DType dtype) {
-    Session session({.device = device});
-    Graph graph = session.graph();
-    const Var c = graph.input("c", dtype, {kTime, 3, kUnits}),
-              w = graph.input("w", dtype, {1, kUnits, kUnits}),
-              g = graph.input("g", dtype, {3, kUnits});
-    const AffineScan found =
-        weighted_scan({1, {0}, {}, {{0, 0}}}, {.weights = w, .initial = g, .coefficients = {c}},
-                      {.reverse = true});
-    const Tensor weights = Tensor::of<double>({1, kUnits, kUnits}, matrix).cast(f32);
-    std::vector<float> first(3 * kUnits);
-    for (std::size_t i = 0; i < first.size(); ++i) {
-      first[i] = std::sin(static_cast<float>(i));
-    }
-    return session
-        .compile({found.last})({{"c", Tensor::full(dtype, {kTime, 3, kUnits}, 1)},
-                                {"w", weights.cast(dtype)},
-                                {"g", Tensor::of<float>({3, kUnits}, first).cast(dtype)}})
-        .tensors()[0];
-  };
-  conformance::expect_close(states("cuda", f32), states("cpu", f64), 1e-4, "last states");
 }
 
 TEST(CudaScan, OfDiagonals) {

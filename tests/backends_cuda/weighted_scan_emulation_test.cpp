@@ -103,12 +103,13 @@ std::vector<Tensor> wanted(const std::vector<Tensor>& inputs, bool reverse) {
 
 struct Case {
   long long steps, places, chunk;
-  bool reverse;
+  bool reverse = false;
   float scale = 1;                 // of weights
   float b_scale = 1, initial = 1;  // of what is added, and of the first state
   long long group = 0;             // chunks; 0: all
   bool turns = false;              // weights turn states, and coefficients are 1
   double tolerance = 2e-5;
+  std::int64_t forgets = 0;  // coefficients are 0 in every so manieth step
 };
 
 void expect_close(const std::vector<float>& found, const Tensor& want, double tolerance) {
@@ -158,6 +159,11 @@ void check(const Case& c) {
   if (c.turns) {
     inputs[0] = rotation(H);
     inputs[2] = Tensor::full(f32, {c.steps, c.places, H}, 1);
+  }
+  for (std::int64_t t = 0; c.forgets > 0 && t < c.steps; t += c.forgets) {
+    for (std::size_t i = 2; i < inputs.size(); ++i) {
+      std::fill_n(inputs[i].data<float>() + t * c.places * H, c.places * H, 0.0F);
+    }
   }
   if (Form::adds) {
     inputs.push_back(drawn({c.steps, c.places, N}, c.b_scale, 2));
@@ -289,6 +295,14 @@ TEST(WeightedScanEmulation, ProductsBeyondTheRange) {
   check<Rnn>({110, 2, 100, false, 12, 0, 1e-36F});
   check<Rnn>({110, 1, 100, true, 12, 0, 0});  // all states are 0
   check<Rnn>({110, 2, 10, false, 12, 0, 1e-36F, 5});
+}
+
+// Products are 0 by a step that forgets what came before, however large they were until then.
+TEST(WeightedScanEmulation, StepsThatForget) {
+  check<Rnn>({.steps = 400, .places = 2, .chunk = 64, .reverse = true, .scale = 9, .forgets = 33});
+  check<Gru>({.steps = 400, .places = 1, .chunk = 64, .scale = 5, .forgets = 33});
+  check<Rnn>({.steps = 700, .places = 1, .chunk = 32, .scale = 9, .group = 5, .forgets = 31});
+  check<Lstm>({.steps = 300, .places = 1, .chunk = 16, .scale = 5, .group = 4, .forgets = 30});
 }
 
 }  // namespace

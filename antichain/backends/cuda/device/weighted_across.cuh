@@ -197,13 +197,17 @@ void join_chunks(const ScanArguments<Form>& a, Four* shared) {
     ring.reuse(n);
   }
   if (is_there) {
+    float largest = 0;
     const Four* const last = columns + ((int(a.group) + 1) % 2 * kColumns + column) * kColumn;
     float* const to = a.joined + product * kLayout.product_floats() + column;
     for (int r = first; r < first + kOwn && r < N; ++r) {
       to[r * kLayout.width()] = last[r / 4].at[r % 4];
     }
-    if (first == 0) {
-      *(int*)(to + N * kLayout.width()) = exponent;
+    for (int r = 0; r < N; ++r) {
+      largest = fmaxf(largest, fabsf(last[r / 4].at[r % 4]));
+    }
+    if (first == 0) {  // zeros have no exponent, as in store_products
+      *(int*)(to + N * kLayout.width()) = largest == 0 ? 0 : exponent;
     }
   }
 }

@@ -319,14 +319,19 @@ class RowWalk {
     }
   }
 
-  // Takes the largest power of two out of a row, so that products over many steps stay in range.
-  void rescale(int i) {
+  // The largest number of a row, which the lanes of a quad share.
+  float largest_of(int i) {
     float largest = 0;
     for_each_pair(i, state_, [&](int, int, float* pair) {
       largest = fmaxf(largest, fmaxf(fabsf(pair[0]), fabsf(pair[1])));
     });
     largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 1));
-    largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 2));
+    return fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 2));
+  }
+
+  // Takes the largest power of two out of a row, so that products over many steps stay in range.
+  void rescale(int i) {
+    const float largest = largest_of(i);
     if (largest > 0 && !isinf(largest) && column(i) < N) {
       const int exponent = ilogbf(largest);
       const PowerOfTwo inverse(-exponent);
@@ -349,14 +354,16 @@ class RowWalk {
     }
   }
 
-  // A row is a column of the product.
+  // A row is a column of the product. One of zeros has no exponent, however large it was once: what
+  // it is multiplied by must not leave the range.
   void store_products() {
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
+      const int exponent = largest_of(i) == 0 ? 0 : exponents_[i];
       if (is_there(i)) {
         float* const product = a_.products + walk(i) * kLayout.product_floats() + column(i);
         if (lane_ % 4 == 0) {
-          *(int*)(product + N * kLayout.width()) = exponents_[i];
+          *(int*)(product + N * kLayout.width()) = exponent;
         }
         for_each_pair(i, state_, [&](int part, int k, float* pair) {
 #pragma unroll
