@@ -88,6 +88,36 @@ std::vector<ChainCase> chain_cases() {
          });
          return with_gradients(graph, {found.all});
        }},
+      {"blocks of steps",
+       [](Graph& graph, DType dtype) {
+         const Var xs = input(graph, "xs", dtype, {50, "batch", 20});
+         const Var scales = input(graph, "scales", dtype, {50, xs.dim(1), 1});
+         const Var biases = input(graph, "biases", dtype, {50, 1, 20});
+         const Var h = input(graph, "h", dtype, {xs.dim(1), 20}),
+                   w = input(graph, "w", dtype, {20, 20});
+         Vars all;
+         for (const std::int64_t length : {1, 15, 16, 17, 32, 50}) {
+           const auto first_steps = [length](Var x) { return slice(x, {{0, 0, length}}); };
+           const ChainResult found =
+               chain({h}, {first_steps(xs), first_steps(scales), first_steps(biases)},
+                     [&](Var, const Vars& s, const Vars& x) -> StepResult {
+                       const Var next = tanh(0.3 * matmul(s[0], w) + x[0] + x[1] * x[2]);
+                       return {{next}, {x[1] * next}};
+                     },
+                     {.reverse = length == 17});
+           all.insert(all.end(), {found.last[0], found.before[0], found.ys[0]});
+         }
+         return with_gradients(graph, all);
+       }},
+      {"steps that begin anywhere",
+       [](Graph& graph, DType dtype) {
+         const Var all = input(graph, "all", dtype, {1 + 20 * 3 * 8});
+         const Var xs = reshape(slice(all, {{0, 1, 1 + 20 * 3 * 8}}), {20, 3, 8});
+         const Var h = input(graph, "h", dtype, {3, 8}), w = input(graph, "w", dtype, {8, 8});
+         const Chain found =
+             chain(h, xs, [&](Var s, Var x) { return tanh(0.5 * matmul(s, w) + x); });
+         return with_gradients(graph, {found.all});
+       }},
       {"states that change places",
        [](Graph& graph, DType dtype) {
          const Var a = input(graph, "a", dtype, {3, 4}), b = input(graph, "b", dtype, {3, 4});

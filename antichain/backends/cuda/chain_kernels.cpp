@@ -5,6 +5,7 @@
 #include "antichain/backends/cuda/chain_code.h"
 #include "antichain/backends/cuda/launch.h"
 #include "antichain/backends/cuda/narrow_chain.h"
+#include "antichain/backends/cuda/packed_input.h"
 
 namespace antichain::cuda {
 
@@ -43,28 +44,52 @@ ChainKernel kernel_for(Op op, std::int64_t rows, const DeviceContext& device, Ch
   return kernel;
 }
 
+class ChainPlan {
+ public:
+  ChainPlan(const KernelContext& context, const Context& device)
+      : launch_(make_launch(context, device)) {
+    for (const auto& input : context.inputs) {
+      inputs_.push_back(PackedInput::whole_aligned(device, *input));
+    }
+  }
+
+  void run(const KernelContext& context) {
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      launch_.set(kFirstIn + i, inputs_[i].address(*context.inputs[i]));
+    }
+    for (std::size_t i = 0; i < context.outputs.size(); ++i) {
+      const bool is_wanted = context.wanted[i] != 0 && context.outputs[i]->defined();
+      launch_.set(kFirstIn + inputs_.size() + i, is_wanted ? context.outputs[i]->raw() : nullptr);
+    }
+    launch_.run();
+  }
+
+ private:
+  static constexpr std::size_t kFirstIn = 2;  // of the arguments
+
+  static Launch make_launch(const KernelContext& context, const Context& device) {
+    const std::int64_t rows = context.in(0).shape()[0];
+    ChainShape shape{1, kThreads, kMostBuffers};
+    const ChainKernel kernel = kernel_for(context.op, rows, *device, shape);
+    std::vector<std::int64_t> slots(kFirstIn + context.inputs.size() + context.outputs.size());
+    slots[0] = context.size("length");
+    slots[1] = rows;
+    return {device,
+            kernel.text,
+            "chain",
+            (rows + shape.rows_per_block - 1) / shape.rows_per_block,
+            dim3(static_cast<unsigned>(shape.threads)),
+            std::move(slots),
+            kernel.shared_bytes};
+  }
+
+  Launch launch_;
+  std::vector<PackedInput> inputs_;  // sequences are read 16 bytes at once
+};
+
 KernelFunction plan(const KernelContext& context, const Context& device) {
-  const std::int64_t rows = context.in(0).shape()[0];
-  ChainShape shape{1, kThreads, kMostBuffers};
-  const ChainKernel kernel = kernel_for(context.op, rows, *device, shape);
-  constexpr std::size_t kFirstIn = 2;
-  const std::size_t first_out = kFirstIn + context.inputs.size();
-  std::vector<std::int64_t> slots(first_out + context.outputs.size());
-  slots[0] = context.size("length");
-  slots[1] = rows;
-  const auto launch = std::make_shared<Launch>(
-      device, kernel.text, "chain", (rows + shape.rows_per_block - 1) / shape.rows_per_block,
-      dim3(static_cast<unsigned>(shape.threads)), std::move(slots), kernel.shared_bytes);
-  return [launch, first_out](KernelContext& run) {
-    for (std::size_t i = 0; i < run.inputs.size(); ++i) {
-      launch->set(kFirstIn + i, run.inputs[i]->raw());
-    }
-    for (std::size_t i = 0; i < run.outputs.size(); ++i) {
-      const bool is_wanted = run.wanted[i] != 0 && run.outputs[i]->defined();
-      launch->set(first_out + i, is_wanted ? run.outputs[i]->raw() : nullptr);
-    }
-    launch->run();
-  };
+  const auto planned = std::make_shared<ChainPlan>(context, device);
+  return [planned](KernelContext& run) { planned->run(run); };
 }
 
 }  // namespace

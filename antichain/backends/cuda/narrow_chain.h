@@ -10,7 +10,17 @@ namespace antichain::cuda {
 /// as wide, or one number; matrices that stay the same over all steps.
 Support narrow_chain_support(const ChainBody& body);
 
-/// Returns the kernel, whose arguments are those of chain_kernel; a block is one warp.
+/// Returns the kernel, whose arguments are those of chain_kernel; a block is one warp. Sequences
+/// must begin at multiples of 16 bytes.
 ChainKernel narrow_chain_kernel(Op chain, const ChainBody& body);
+
+/// Units of the states: lanes that have something to do.
+inline std::int64_t narrow_units(const ChainBody& body) { return body.values[0].columns; }
+
+/// Values are one number, the same in all lanes, or some numbers per lane.
+inline bool is_one_number(std::int64_t columns) { return columns == 1; }
+inline std::int64_t narrow_registers(std::int64_t columns, std::int64_t units) {
+  return is_one_number(columns) ? 1 : columns / units;
+}
 
 }  // namespace antichain::cuda

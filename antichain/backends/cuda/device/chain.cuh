@@ -120,4 +120,24 @@ void add_splits(T* out, const Compute<T>* sums) {
   }
 }
 
+// Where a lane's number of an output lies, step by step. It is stored in a way that the compiler
+// neither computes addresses of later steps from that of the first one nor moves in front of
+// anything that a step waits for.
+class OutputWalk {
+ public:
+  OutputWalk(void* first, long long stride)
+      : address_((unsigned long long)__cvta_generic_to_global(first)), stride_(4 * stride) {}
+  void store(int further, float number) const {
+    asm volatile("st.global.f32 [%0], %1;" ::"l"(address_ + 4 * further), "f"(number));
+  }
+  void advance() {
+    address_ += stride_;
+    asm volatile("" : "+l"(address_));
+  }
+
+ private:
+  unsigned long long address_;
+  long long stride_;
+};
+
 }  // namespace antichain::device
