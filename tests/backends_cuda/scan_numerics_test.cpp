@@ -1,10 +1,12 @@
 // Scans on a GPU over as many as a million steps that contract, expand, turn and forget, against
-// plain loops in double: as exact as plain loops in float, or to 1e-5.
+// plain loops in double: as exact as plain loops in float, or to 1e-5. Where steps keep the size of
+// states, or expand them, errors of weights add up: tensor cores are given 23 bits of these.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <functional>
+#include <numeric>
 
 #include "antichain/antichain.h"
 #include "antichain/ops/weighted_scan.h"
@@ -106,18 +108,32 @@ double error_of(const std::vector<Real>& got, const std::vector<double>& want, s
   return worst;
 }
 
-void expect_exact(const Recurrence& recurrence, const std::string& what) {
+// By how much the last state is too long.
+double drift_of(const std::vector<double>& got, const std::vector<double>& want,
+                std::int64_t size) {
+  const auto square = [size](const std::vector<double>& all) {
+    return std::inner_product(all.end() - size, all.end(), all.end() - size, 0.0);
+  };
+  return std::sqrt(square(got) / square(want)) - 1;
+}
+
+constexpr double kOfWeights = 0x1p-25;  // error of a step by their rounding, on average
+
+void expect_exact(const Recurrence& recurrence, const std::string& what, double per_step = 0) {
   const std::vector<double> want = recurrence.states<double>();
   const double serial = error_of(recurrence.states<float>(), want, recurrence.size);
   for (const std::int64_t chunk : {0, 100}) {
     const std::vector<double> got = recurrence.states_on_gpu(chunk);
     ASSERT_EQ(got.size(), want.size());
     const double error = error_of(got, want, recurrence.size);
-    const std::string report =
-        fmt::format("{}, {} steps of {}, chunk {}: error {:.2g}, of a loop in float {:.2g}", what,
-                    recurrence.steps, recurrence.size, chunk, error, serial);
+    const std::string report = fmt::format(
+        "{}, {} steps of {}, chunk {}: error {:.2g}, of a loop in float {:.2g}; drift "
+        "{:.2g}",
+        what, recurrence.steps, recurrence.size, chunk, error, serial,
+        drift_of(got, want, recurrence.size));
     std::puts(report.c_str());
-    EXPECT_LE(error, std::max(1e-5, 10 * serial)) << report;
+    const double of_all_steps = per_step * static_cast<double>(recurrence.steps);
+    EXPECT_LE(error, std::max({1e-5, 10 * serial, of_all_steps})) << report;
   }
 }
 
@@ -162,19 +178,21 @@ TEST_F(CudaScanNumerics, StepsThatContract) {
 }
 
 // Nothing is added: gradients vanish, and what is left of them is as exact as at the start.
-TEST_F(CudaScanNumerics, StepsThatVanish) { expect_exact(turning(2000, 20, 0.97), "vanishing"); }
+TEST_F(CudaScanNumerics, StepsThatVanish) {
+  expect_exact(turning(2000, 20, 0.97), "vanishing", kOfWeights);
+}
 
 TEST_F(CudaScanNumerics, StepsThatExpand) {
-  expect_exact(turning(3000, 20, 1.02), "expanding");
+  expect_exact(turning(3000, 20, 1.02), "expanding", kOfWeights);
   Recurrence r = turning(1'000'000, 20, 1 + 6e-5);  // to the power of a million: e^60
   fill_with_waves(r.b, 1);
-  expect_exact(r, "expanding");
+  expect_exact(r, "expanding", kOfWeights);
 }
 
 TEST_F(CudaScanNumerics, StepsThatTurn) {
   Recurrence r = turning(1'000'000, 20, 1);
   fill_with_waves(r.b, 0.1F);
-  expect_exact(r, "turning");
+  expect_exact(r, "turning", kOfWeights);
 }
 
 TEST_F(CudaScanNumerics, StepsThatForget) {

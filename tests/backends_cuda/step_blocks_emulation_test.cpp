@@ -1,6 +1,8 @@
 // Blocks of steps that a warp reads ahead, run on the host, lane by lane.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <vector>
 
@@ -87,6 +89,55 @@ void check_columns() {
 
 TEST(StepBlocks, OfWholePieces) { check_columns<4, 8, 12, 20, 36, 60, 80, 128, 132>(); }
 TEST(StepBlocks, OfSingleNumbers) { check_columns<1, 2, 3, 5, 15, 31, 33, 70>(); }
+
+// Steps of two blocks as they are stored, as those before each step and as those behind it, and
+// nothing else.
+template <int kColumns>
+void check_stored(int steps, int stride, int shift, bool both) {
+  std::vector<FourNumbers> held(device::kBlockSteps * 32 / 4);
+  for (std::size_t i = 0; i < held.size() * 4; ++i) {
+    held[i / 4].at[i % 4] = static_cast<float>(i);
+  }
+  constexpr float kUntouched = -1;
+  const int all = device::kBlockSteps + steps;
+  const std::size_t size = static_cast<std::size_t>((all + 1) * std::abs(stride) + 8) / 4 + 1;
+  std::vector<FourNumbers> before(size, FourNumbers{{-1, -1, -1, -1}}), after = before;
+  const int first = shift + (stride < 0 ? -stride * all : 0);
+  emulated::run_block({}, [&] {
+    device::StepStores<kColumns, 2> stores(
+        {&before[0].at[0] + first, both ? &after[0].at[0] + first : nullptr}, {false, true},
+        stride);
+    stores.store(&held[0].at[0], true, device::kBlockSteps);
+    stores.store(&held[0].at[0], false, steps);
+  });
+  for (const bool lags : {false, true}) {
+    std::vector<float> want(size * 4, kUntouched);
+    for (int step = lags ? 1 : 0; step < all && (both || !lags); ++step) {
+      for (int n = 0; n < kColumns; ++n) {
+        want[static_cast<std::size_t>(first + (step - (lags ? 1 : 0)) * stride + n)] =
+            static_cast<float>(step % device::kBlockSteps * 32 + n);
+      }
+    }
+    const float* const found = &(lags ? after : before)[0].at[0];
+    EXPECT_EQ(std::vector<float>(found, found + want.size()), want)
+        << kColumns << " columns, " << steps << " steps, stride " << stride << ", from " << shift;
+  }
+}
+
+TEST(StepBlocks, AreStored) {
+  for (const int steps : {0, 1, 15, 16}) {
+    for (const int shift : {0, 1, 4}) {
+      for (const bool both : {true, false}) {
+        check_stored<20>(steps, 60, shift, both);
+        check_stored<20>(steps, -60, shift, both);
+        check_stored<20>(steps, 22, shift, both);
+        check_stored<32>(steps, 32, shift, both);
+        check_stored<5>(steps, 15, shift, both);
+        check_stored<3>(steps, 3, shift, both);
+      }
+    }
+  }
+}
 
 }  // namespace
 }  // namespace antichain

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+
 #include "antichain/backends/cuda/element_code.h"
 #include "antichain/backends/cuda/narrow_chain.h"
 #include "antichain/backends/cuda/sum_starts.h"
@@ -13,11 +16,13 @@ using Source = ChainValue::Source;
 
 constexpr std::int64_t kMostAhead = 32;   // numbers of a product that are read before the first sum
 constexpr std::int64_t kFewWeights = 32;  // of a lane: all steps of a block are written out
-constexpr std::int64_t kStepsHeld = 48;   // of a sequence, as in device/step_blocks.cuh
+constexpr std::int64_t kStepsKept = 32,
+                       kStepsHeld = 48;  // of a sequence, as in device/step_blocks.cuh
 
 // A step waits for one exchange of numbers between lanes after the other. Everything that no step
 // waits for - stores, copies of later steps, reads of the next one - is written behind the first
-// exchange, where lanes have nothing else to do.
+// exchange, where lanes have nothing else to do. States that are exchanged as they are stay where
+// lanes have put them until those of a block of steps are stored together.
 class Writer {
  public:
   Writer(Op chain, const ChainBody& body)
@@ -25,19 +30,29 @@ class Writer {
         layout_(chain),
         body_(body),
         units_(narrow_units(body)),
-        starts_(body, narrow_units(body)) {}
+        starts_(body, narrow_units(body)) {
+    for (std::size_t i = 0; i < body.stages.size(); ++i) {
+      const auto* const product = std::get_if<ChainProduct>(&body.stages[i]);
+      if (product != nullptr && keeps_state(*product)) {
+        kept_.try_emplace(product->left.value, i);
+      }
+    }
+  }
 
   ChainKernel write() {
-    const std::string inside = outputs_at_start() + read_once() + read_ahead() + take_step();
+    const std::string inside =
+        outputs_at_start() + read_once() + store_kept() + read_ahead() + take_step();
     const int unrolled = weights_ <= kFewWeights ? 16 : 4;
     return {fmt::format("{}{}"
                         "  for (; done + kBlockSteps <= a.length; done += kBlockSteps) {{\n"
                         "#pragma unroll {}\n    for (int n = 0; n < kBlockSteps; ++n) "
                         "take_step(n, n == 0, n == kBlockSteps - 1);\n  }}\n"
+                        "  if (done > 0) store_block();\n"
                         "#pragma unroll 1\n  for (int n = 0; done + n < a.length; ++n) "
                         "take_step(n, false, false);\n"
-                        "  wait_for_copies<0>();\n{}}}\n",
-                        head(), inside, unrolled, write_states(0)),
+                        "  wait_for_copies<0>();\n  __syncwarp();\n"
+                        "  store_kept(half, done == 0, int(a.length - done));\n{}}}\n",
+                        head(), inside, unrolled, write_last()),
             static_cast<std::size_t>(shared_floats_) * sizeof(float)};
   }
 
@@ -50,6 +65,41 @@ class Writer {
     return value(index).source == Source::sequence && value(index).kind != Kind::matrix;
   }
   bool is_reversed() const { return chain_.attrs().get<bool>("reverse"); }
+
+  // Whether a product's lanes exchange the numbers of a state, and nothing else: a number each.
+  bool exchanges_units(const ChainProduct& product) const { return product.left.columns == units_; }
+  bool keeps_state(const ChainProduct& product) const {
+    return exchanges_units(product) && value(product.left.value).source == Source::state &&
+           columns_of(product.left.value) == units_;
+  }
+  // Steps that the memory of an exchange is for, and numbers of each: lanes without a unit write,
+  // too, behind the others.
+  bool is_kept(std::size_t stage) const {
+    return std::ranges::any_of(kept_, [stage](const auto& kept) { return kept.second == stage; });
+  }
+  std::string steps_held(std::size_t stage) const { return is_kept(stage) ? "kBlockSteps" : "2"; }
+  std::int64_t pitch_of(const ChainProduct& product) const {
+    return exchanges_units(product) ? 32 : (product.left.columns + 3) / 4 * 4;
+  }
+  // The state that an output holds, that is kept; -1: it is stored step by step.
+  int kept_before(int output) const {
+    const int state = output - layout_.first_before();
+    return state >= 0 && state < layout_.states && kept_.contains(state) ? state : -1;
+  }
+  int kept_after(int output) const {
+    for (const auto& [state, stage] : kept_) {
+      const int y = output - layout_.first_y();
+      if (y >= 0 && y < layout_.ys &&
+          is_same(body_.results[static_cast<std::size_t>(state)],
+                  body_.results[static_cast<std::size_t>(layout_.states + y)])) {
+        return state;
+      }
+    }
+    return -1;
+  }
+  static bool is_same(const ChainOperand& a, const ChainOperand& b) {
+    return a.value == b.value && a.first == b.first && a.columns == b.columns;
+  }
 
   // The register of an operand that belongs to the n-th piece of a result.
   std::string name_of(const ChainOperand& operand, std::int64_t piece) const {
@@ -121,15 +171,16 @@ class Writer {
     return is_one_number(columns) ? "0" : fmt::format("{} * kUnits + unit", piece);
   }
 
-  // The lane's columns, and memory for what is multiplied: twice, so that a step may write while
-  // lanes still read that of the step before.
+  // The lane's columns, and memory for what is multiplied: of two steps, so that one may write
+  // while lanes still read that of the step before, or of two blocks, the first of which is stored.
   std::string read_matrix(const ChainProduct& product, std::size_t stage) {
     const ChainValue& matrix = value(product.matrix);
     const std::int64_t inner = product.left.columns, padded = (inner + 3) / 4 * 4;
+    const std::int64_t floats = (is_kept(stage) ? kStepsKept : 2) * pitch_of(product);
     std::string text = fmt::format(
         "  Column<float, 4>* const m{0} = {1};\n"
         "  for (int i = lane; i < {2}; i += 32) m{0}[i] = {{}};\n",
-        stage, memory_of(2 * padded), 2 * padded / 4);
+        stage, memory_of(floats), floats / 4);
     for (std::int64_t j = 0; j < registers(product.out); ++j) {
       const std::string place =
           product.transposed ? fmt::format("({} * kUnits + unit) * {} + k", j, matrix.columns)
@@ -158,7 +209,7 @@ class Writer {
       }
     }
     return fmt::format(
-        "  long long left = a.length, done = 0;\n  int fetched = 0, entered = 0;\n"
+        "  long long left = a.length;\n  int fetched = 0, entered = 0;\n"
         "  const auto fetch = [&] {{\n{}    end_copies();\n    left -= kBlockSteps;\n"
         "    fetched = fetched + 1 == kBlocksHeld ? 0 : fetched + 1;\n  }};\n"
         "  const auto enter = [&] {{\n    wait_for_copies<kBlocksHeld - 2>();\n"
@@ -195,10 +246,14 @@ class Writer {
   }
 
   std::string meanwhile() const {
-    std::string text = write_states(layout_.first_before());
+    std::string text;
+    for (int i = 0; i < layout_.states; ++i) {
+      text += write_out(layout_.first_before() + i, {.value = i, .columns = columns_of(i)});
+    }
     text +=
-        "    if (begins) fetch();\n    if (ends) enter();\n    const int next = ends ? 0 : n + "
-        "1;\n";
+        "    if (begins && done > 0) store_block();\n    if (begins) fetch();\n"
+        "    if (ends) {\n      enter();\n      half = 1 - half;\n    }\n"
+        "    const int next = ends ? 0 : n + 1;\n";
     for (int i = 0; i < num_values(); ++i) {
       for (std::int64_t j = 0; walks(i) && j < registers(i); ++j) {
         text += fmt::format("    const float x{0}_{1} = r{0}[next * {2} + {1} * kUnits];\n", i, j,
@@ -213,12 +268,19 @@ class Writer {
   std::string exchange(const ChainProduct& product, std::size_t stage) const {
     const std::int64_t inner = product.left.columns, fours = (inner + 3) / 4;
     std::string text = fmt::format(
-        "    float* const own{0} = &m{0}[n % 2 * {1}].rows[0];\n    if (owns) {{\n", stage, fours);
-    for (std::int64_t j = 0; j < inner / units_; ++j) {
-      text += fmt::format("      own{}[{} * kUnits + unit] = {};\n", stage, j,
-                          name_of(product.left, j));
+        "    float* const own{0} = &m{0}[({1} + n % {2}) * {3}].rows[0];\n", stage,
+        is_kept(stage) ? "half * kBlockSteps" : "0", steps_held(stage), pitch_of(product) / 4);
+    if (exchanges_units(product)) {
+      text += fmt::format("    own{}[lane] = {};\n", stage, name_of(product.left, 0));
+    } else {
+      text += "    if (owns) {\n";
+      for (std::int64_t j = 0; j < inner / units_; ++j) {
+        text += fmt::format("      own{}[{} * kUnits + unit] = {};\n", stage, j,
+                            name_of(product.left, j));
+      }
+      text += "    }\n";
     }
-    text += "    }\n    __syncwarp();\n";
+    text += "    __syncwarp();\n";
     if (inner <= kMostAhead) {
       text += fmt::format(
           "    Column<float, 4> f{0}[{1}];\n#pragma unroll\n    for (int k = 0; k < {1}; ++k) "
@@ -287,6 +349,9 @@ class Writer {
   std::string outputs_at_start() const {
     std::string text;
     for (int i = 0; i < chain_.num_outputs(); ++i) {
+      if (kept_before(i) >= 0 || kept_after(i) >= 0) {
+        continue;
+      }
       const std::int64_t columns = chain_.output(i).shape().back().constant();
       const bool is_number = is_one_number(columns);
       text += fmt::format(
@@ -298,17 +363,61 @@ class Writer {
     return text;
   }
 
+  // What is kept is stored block by block.
   std::string write_out(int output, const ChainOperand& from) const {
+    if (kept_before(output) >= 0 || kept_after(output) >= 0) {
+      return "";
+    }
     std::string text = fmt::format("    if (w{}) {{\n", output);
     for (std::int64_t j = 0; j < narrow_registers(from.columns, units_); ++j) {
       text += fmt::format("      o{}.store({} * kUnits, {});\n", output, j, name_of(from, j));
     }
     return text + fmt::format("    }}\n    o{}.advance();\n", output);
   }
-  std::string write_states(int first_output) const {
+
+  // Stores the steps of the block that is kept in one half of the memory: the states before each
+  // step, which are those behind the step before.
+  std::string store_kept() const {
+    std::string declared, stored;
+    for (const auto& [state, stage] : kept_) {
+      std::string places, lags;
+      int outputs = 0;
+      for (int i = layout_.states; i < chain_.num_outputs(); ++i) {
+        if (kept_before(i) == state || kept_after(i) == state) {
+          const std::string_view separator = outputs++ > 0 ? ", " : "";
+          places += fmt::format("{}first_row(a.out[{}])", separator, i);
+          lags += fmt::format("{}{}", separator, kept_after(i) == state);
+        }
+      }
+      declared +=
+          fmt::format("  StepStores<kUnits, {0}> k{1}({{{2}}}, {{{3}}}, {4}a.rows * kUnits);\n",
+                      outputs, state, places, lags, is_reversed() ? "-" : "");
+      stored += fmt::format(
+          "    k{}.store(&m{}[from * kBlockSteps * 8].rows[0], is_first, steps);\n", state, stage);
+    }
+    return fmt::format(
+        "  long long done = 0;\n  int half = 0;\n"
+        "  const auto first_row = [&](void* output) {{\n    return output == nullptr ? nullptr : "
+        "(float*)output + (first * a.rows + row) * kUnits;\n  }};\n{}"
+        "  const auto store_kept = [&](int from, bool is_first, int steps) {{\n{}  }};\n"
+        "  const auto store_block = [&] {{ store_kept(1 - half, done == kBlockSteps, kBlockSteps); "
+        "}};\n",
+        declared, stored);
+  }
+
+  // The last states, and what was to be stored behind the next step.
+  std::string write_last() const {
     std::string text;
     for (int i = 0; i < layout_.states; ++i) {
-      text += write_out(first_output + i, {.value = i, .columns = columns_of(i)});
+      text += write_out(i, {.value = i, .columns = columns_of(i)});
+    }
+    for (int i = layout_.first_y(); i < layout_.first_y() + layout_.ys; ++i) {
+      if (const int state = kept_after(i); state >= 0) {
+        text += fmt::format(
+            "  if (owns && a.out[{0}] != nullptr && a.length > 0) {{\n"
+            "    ((float*)a.out[{0}])[({1} * a.rows + row) * kUnits + unit] = v{2}_0;\n  }}\n",
+            i, is_reversed() ? "0" : "(a.length - 1)", state);
+      }
     }
     return text;
   }
@@ -336,6 +445,7 @@ class Writer {
   const ChainBody& body_;
   std::int64_t units_, shared_floats_ = 0, weights_ = 0;
   SumStarts starts_;
+  std::map<int, std::size_t> kept_;  // by state: the stage that exchanges it
 };
 
 }  // namespace

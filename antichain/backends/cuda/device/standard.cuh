@@ -71,11 +71,10 @@ inline double tanh(double x) { return ::tanh(x); }
 // small, p through Chebyshev's points, and 1 - 2 / (e^2x + 1).
 inline float tanh(float x) {
   const float square = x * x, size = ::fabsf(x);
-  float p = -0.006942941807210445f;
-  p = ::fmaf(p, square, 0.021470682695508003f);
-  p = ::fmaf(p, square, -0.05393346771597862f);
-  p = ::fmaf(p, square, 0.1333322525024414f);
-  p = ::fmaf(p, square, -0.3333333134651184f);
+  const float fourth = square * square;
+  const float p0 = ::fmaf(0.1333322525024414f, square, -0.3333333134651184f);
+  const float p1 = ::fmaf(0.021470682695508003f, square, -0.05393346771597862f);
+  const float p = ::fmaf(::fmaf(-0.006942941807210445f, fourth, p1), fourth, p0);
   const float small = ::fmaf(x * square, p, x);
   float power, inverse;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(size * 2.8853900817779268f));
