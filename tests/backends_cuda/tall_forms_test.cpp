@@ -16,7 +16,8 @@ TEST(TallForms, Fit) {
       SCOPED_TRACE(testing::Message() << m << " by " << n);
       for (const std::int64_t count : {4096, 100'003, 16'000'000}) {
         for (const bool along : {false, true}) {
-          const TallReductionForm sums = choose_tall_reduction(m, n, count, along, along);
+          const TallReductionForm sums =
+              choose_tall_reduction(one_source(m), one_source(n), count, along, along);
           ASSERT_GE(sums.down * sums.own_rows, m);
           ASSERT_GE(sums.across * sums.own_columns, n);
           ASSERT_LT((sums.down - 1) * sums.own_rows, m);

@@ -122,7 +122,8 @@ void check_sums(const Backend& backend, const cuda::BlasSizes& s) {
     const Operands x(backend, s, shift);
     {
       const auto held = context->hold();
-      product.run(x.a_there.raw(), x.b_there.raw(), x.out_there.raw());
+      const void *const a = x.a_there.raw(), *const b = x.b_there.raw();
+      product.run({&a, 1}, {&b, 1}, x.out_there.raw());
     }
     expect_exact(x.result(), multiplied(x.a, x.b, s));
   }
@@ -181,10 +182,11 @@ TEST_F(CudaTall, LongSumsAreAsExactAsThoseOfTheLibrary) {
   const Tensor out = backend->allocate(f32, {kRows, kColumns});
   const std::vector<double> want = multiplied(a, b, s);
   const cuda::Context context = cuda::shared_context(0);
-  const auto result = [&](auto& product) {
+  const void *const a_at = a_there.raw(), *const b_at = b_there.raw();
+  const auto result = [&](auto run) {
     {
       const auto held = context->hold();
-      product.run(a_there.raw(), b_there.raw(), out.raw());
+      run();
     }
     return backend->to_host(out).to_vector<float>();
   };
@@ -197,11 +199,13 @@ TEST_F(CudaTall, LongSumsAreAsExactAsThoseOfTheLibrary) {
   };
   cuda::TallReduction ours(context, s);
   const cuda::BlasProduct library(std::make_shared<const cuda::BlasLibrary>(context, false), s);
-  const std::vector<float> found = result(ours);
+  const auto by_us = [&] { ours.run({&a_at, 1}, {&b_at, 1}, out.raw()); };
+  const auto by_library = [&] { library.run(a_at, b_at, out.raw()); };
+  const std::vector<float> found = result(by_us);
   constexpr double kFewRoundings = 1.5e-7;
-  EXPECT_LE(largest_error(found), std::max(largest_error(result(library)), kFewRoundings));
+  EXPECT_LE(largest_error(found), std::max(largest_error(result(by_library)), kFewRoundings));
   for (int again = 0; again < 3; ++again) {
-    const std::vector<float> same = result(ours);
+    const std::vector<float> same = result(by_us);
     ASSERT_EQ(std::memcmp(same.data(), found.data(), same.size() * sizeof(float)), 0);
   }
 }
