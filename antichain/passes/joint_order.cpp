@@ -109,7 +109,7 @@ class JointOrder {
   std::unordered_map<OpId, std::vector<std::size_t>> needed_by_;  // by producers of matrices
   std::vector<std::size_t> missing_;                              // matrices, by joint sum
   std::vector<std::size_t> ready_;                                // joint sums
-  std::unordered_set<OpId> sums_;  // of all joint sums
+  std::unordered_set<OpId> sums_;                                 // of all joint sums
   std::unordered_set<OpId> late_;  // sums that are not there yet, and ops that wait for them
   std::vector<Op> waiting_;        // the latter, in order
   std::vector<JointTurn> turns_;

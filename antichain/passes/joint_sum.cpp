@@ -42,7 +42,8 @@ void add_once(std::vector<Var>& values, Var value) {
 }
 
 std::vector<Var> fours_first(std::vector<Var> values) {
-  std::ranges::stable_partition(values, [](Var value) { return width(value) % 4 == 0; });
+  std::stable_partition(values.begin(), values.end(),
+                        [](Var value) { return width(value) % 4 == 0; });
   return values;
 }
 
@@ -149,9 +150,8 @@ std::vector<JointSum> find_joint_sums(std::span<const Op> ops) {
       continue;
     }
     const auto has_sum = [&sums](Var value) {
-      return std::ranges::any_of(sums, [value](const RowSum& sum) {
-        return !sum.is_product() && sum.left == value;
-      });
+      return std::ranges::any_of(
+          sums, [value](const RowSum& sum) { return !sum.is_product() && sum.left == value; });
     };
     // Ones stand on the right.
     const bool is_wrong_way = has_sum(seed.right) && !has_sum(seed.left);

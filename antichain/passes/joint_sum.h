@@ -12,7 +12,7 @@ namespace antichain {
 /// An op that multiplies left^T by right, or adds up the rows of left, where there is no right.
 struct RowSum {
   Op op;
-  Var left, right = {};   // values whose last axis are columns, and all others rows
+  Var left, right = {};  // values whose last axis are columns, and all others rows
   bool swapped = false;  // the op's result is transposed
 
   bool is_product() const { return right.valid(); }

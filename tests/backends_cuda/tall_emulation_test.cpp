@@ -102,7 +102,8 @@ class Side {
       return 1;
     }
     const int width = sources_.widths[source];
-    return double{matrices_[at(source)].data()[along_ ? column * count_ + step : step * width + column]};
+    return double{
+        matrices_[at(source)].data()[along_ ? column * count_ + step : step * width + column]};
   }
 
  private:
@@ -117,7 +118,8 @@ void check_reduction(long long count, long long shift) {
   constexpr int kRows = kForm.rows(), kColumns = kForm.columns();
   SCOPED_TRACE(testing::Message() << kRows << " by " << kColumns << ", " << count);
   constexpr long long kResults = kRows * kColumns;
-  Side a(kForm.left, kForm.along_a, count, shift, 1), b(kForm.right, kForm.along_b, count, shift, 11);
+  Side a(kForm.left, kForm.along_a, count, shift, 1),
+      b(kForm.right, kForm.along_b, count, shift, 11);
   const long long tiles = (count + kForm.tile - 1) / kForm.tile, parts = std::min(tiles, 3LL);
   std::vector<float> found(at(parts * kResults) + kBehind, kUntouched),
       out(at(kResults) + kBehind, kUntouched);
@@ -212,9 +214,12 @@ TEST(TallEmulation, JointSumsOfOddSizes) {
   check_joint_reduction<Columns{{16}}, Columns{{33}, true}>();
   check_joint_reduction<Columns{{4, 8}}, Columns{{16}, false}>();
 }
-TEST(TallEmulation, JointSumsOfRowsAlone) { check_joint_reduction<Columns{{20, 3}}, Columns{{}, true}>(); }
+TEST(TallEmulation, JointSumsOfRowsAlone) {
+  check_joint_reduction<Columns{{20, 3}}, Columns{{}, true}>();
+}
 TEST(TallEmulation, JointSumsOfManyResults) {
-  constexpr auto kForm = cuda::choose_tall_reduction({{32, 64}}, {{60, 3}, true}, 160'000, false, false);
+  constexpr auto kForm =
+      cuda::choose_tall_reduction({{32, 64}}, {{60, 3}, true}, 160'000, false, false);
   check_reduction<kForm>(3 * kForm.tile - 1, 0);
 }
 

@@ -169,8 +169,9 @@ TEST_F(CudaTall, SumsOfOddSizes) {
 TEST_F(CudaTall, JointSums) {
   const std::unique_ptr<Backend> backend = make_cuda_backend(0);
   const std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>> widths[] = {
-      {{20}, {20, 1}},        {{20, 20, 20, 20}, {20, 1}}, {{3, 4}, {8, 5, 12}},
-      {{48, 48}, {32, 8, 3}}, {{20, 3}, {}},               {{12}, {63}}};
+      {{20}, {20, 1}},      {{20, 20, 20, 20}, {20, 1}},
+      {{3, 4}, {8, 5, 12}}, {{48, 48}, {32, 8, 3}},
+      {{20, 3}, {}},        {{12}, {63}}};
   for (const auto& [lefts, rights] : widths) {
     for (const std::int64_t rows : {1, 4097, 160'000}) {
       const auto results = [&](const std::string& device) {
@@ -184,8 +185,7 @@ TEST_F(CudaTall, JointSums) {
             const std::int64_t shift = seed % 2;  // of the address, in elements
             feeds[name] = quarters({shift + rows * width}, seed);
             const Var all = graph.input(name, f32, {shift + rows * width});
-            found.push_back(
-                reshape(slice(all, {{0, shift, shift + rows * width}}), {rows, width}));
+            found.push_back(reshape(slice(all, {{0, shift, shift + rows * width}}), {rows, width}));
           }
           return found;
         };
@@ -299,12 +299,12 @@ TEST_F(CudaTall, GraphsGiveWhatTheHostGives) {
     const Var apart = slice(y, {{1, 5, 25}});
     const Var stacked = reshape(a, {kSteps, kBatch, 20});
     const Var loss = sum(matmul(stacked, w) * reshape(y, {kSteps, kBatch, 33}));
-    const Executable run = session.compile(
-        {matmul(a, y, {.transpose_a = true}), matmul(y, a, {.transpose_a = true}),
-         matmul(apart, a, {.transpose_a = true}), matmul(transpose(a), y), matmul(a, w),
-         relu(matmul(a, w) + bias), relu(matmul(apart, w) + bias) * 2 + y,
-         matmul(y, w, {.transpose_b = true}), matmul(stacked, w), grad(loss, w), sum(a, {0}),
-         sum_to(stacked, {20})});
+    const Executable run =
+        session.compile({matmul(a, y, {.transpose_a = true}), matmul(y, a, {.transpose_a = true}),
+                         matmul(apart, a, {.transpose_a = true}), matmul(transpose(a), y),
+                         matmul(a, w), relu(matmul(a, w) + bias),
+                         relu(matmul(apart, w) + bias) * 2 + y, matmul(y, w, {.transpose_b = true}),
+                         matmul(stacked, w), grad(loss, w), sum(a, {0}), sum_to(stacked, {20})});
     return run({{"x", quarters({1 + kRows * 20}, 1)},
                 {"y", quarters({kRows, 33}, 2)},
                 {"w", quarters({20, 33}, 3)},

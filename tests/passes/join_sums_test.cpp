@@ -239,9 +239,15 @@ TEST(JoinSums, ValuesStay) {
   const Build many = [](const Matrices& matrix) -> Vars {
     const Var u = exp(matrix("u", 4)), v = matrix("v", 3), w = matrix("w", 5), h = matrix("h", 8),
               x = sin(matrix("x", 1));
-    return {product(u, h),  product(h, v), product(u, x) * 2, product(w, x), product(h, w),
-            sum(u, {0}),    sum(v, {0}, true),
-            sum_to(u, {4}), exp(sum_to(reshape(w, {w.dim(0), 1, 5}), {1, 1, 5}) * 1e-3)};
+    return {product(u, h),
+            product(h, v),
+            product(u, x) * 2,
+            product(w, x),
+            product(h, w),
+            sum(u, {0}),
+            sum(v, {0}, true),
+            sum_to(u, {4}),
+            exp(sum_to(reshape(w, {w.dim(0), 1, 5}), {1, 1, 5}) * 1e-3)};
   };
   for (const Build& build : {kLayer, many}) {
     expect_equal_results([&](Graph& graph) { return build(Matrices(graph)); }, 0);
@@ -256,8 +262,8 @@ TEST(JoinSums, GradientsOfRecurrentLayers) {
   const auto gradients = [](Graph& graph, bool gru) {
     const Var xs = graph.input("xs", f32, {"steps", "batch", 1});
     const std::string name = gru ? "gru" : "rnn";
-    const Var last = gru ? nn::gru(xs, 20, {.engine = "scan"}).last
-                         : nn::rnn(xs, 20, {.engine = "scan"}).last;
+    const Var last =
+        gru ? nn::gru(xs, 20, {.engine = "scan"}).last : nn::rnn(xs, 20, {.engine = "scan"}).last;
     return grad(sum(square(last)),
                 {graph.current_read(name + ".weight_hh"), graph.current_read(name + ".weight_ih"),
                  graph.current_read(name + ".bias_hh"), graph.current_read(name + ".bias_ih")});

@@ -50,9 +50,7 @@ struct TallTile {
     const int least = spread < 4 ? 4 : spread;
     // The steps of one matrix lie as they do in memory, unless that is bad for banks.
     const int packed = is_one() ? size() : tall_up_to_four(size());
-    return along             ? steps + ((least - steps) % 32 + 32) % 32
-           : packed % 8 == 0 ? packed + 4
-                             : packed;
+    return along ? steps + ((least - steps) % 32 + 32) % 32 : packed % 8 == 0 ? packed + 4 : packed;
   }
   constexpr bool is_packed() const { return is_one() && !along && pitch() == size(); }
   // Whether runs of 4 numbers of a matrix go to multiples of 4, if they begin at such in memory.
@@ -65,10 +63,10 @@ struct TallTile {
   constexpr int floats() const { return tall_up_to_four(at(steps - 1, held - 1) + 1); }
 };
 
-// Sums over a long axis of the products of all pairs of columns of `left` and `right`, which are the
-// rows and columns of the result. A block goes through tiles of `tile` steps of that axis. `down * across` threads, a group, hold the sums of
-// all pairs, `own_rows` by `own_columns` each; the groups of a block take the steps of a tile in
-// turn.
+// Sums over a long axis of the products of all pairs of columns of `left` and `right`, which are
+// the rows and columns of the result. A block goes through tiles of `tile` steps of that axis.
+// `down * across` threads, a group, hold the sums of all pairs, `own_rows` by `own_columns` each;
+// the groups of a block take the steps of a tile in turn.
 struct TallReductionForm {
   static constexpr int kThreads = 256;
 
@@ -93,9 +91,7 @@ struct TallReductionForm {
     return steps;
   }
   constexpr TallTile a() const { return {left, tile, down * own_rows, along_a, spread()}; }
-  constexpr TallTile b() const {
-    return {right, tile, across * own_columns, along_b, spread()};
-  }
+  constexpr TallTile b() const { return {right, tile, across * own_columns, along_b, spread()}; }
   constexpr int tile_floats() const { return a().floats() + b().floats(); }
   // Two tiles, and then the sums of half of the groups.
   constexpr int shared_floats() const {
