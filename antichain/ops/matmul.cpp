@@ -3,6 +3,7 @@
 #include "antichain/graph/derivative_context.h"
 #include "antichain/graph/infer_context.h"
 #include "antichain/ops/reference/compute.h"
+#include "antichain/ops/row_products.h"
 #include "antichain/ops/shape_ops.h"
 
 namespace antichain {
@@ -144,6 +145,6 @@ Var matmul(const Operand& a, const Operand& b, MatmulOptions options) {
                {{"transpose_a", options.transpose_a}, {"transpose_b", options.transpose_b}});
 }
 
-std::vector<const OpDef*> matmul_family() { return {&matmul_def()}; }
+std::vector<const OpDef*> matmul_family() { return {&matmul_def(), &row_products_def()}; }
 
 }  // namespace antichain

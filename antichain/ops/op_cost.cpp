@@ -9,6 +9,7 @@
 #include "antichain/ops/convolution.h"
 #include "antichain/ops/fused_product.h"
 #include "antichain/ops/matmul.h"
+#include "antichain/ops/row_products.h"
 
 namespace antichain {
 
@@ -54,6 +55,9 @@ double flops(Op op, std::span<const Shape> inputs, std::span<const Shape> output
   const OpDef* def = &op.def();
   if (def == &matmul_def()) {
     return matmul_flops(op, inputs[0], outputs[0]);
+  }
+  if (def == &row_products_def()) {
+    return 2 * elements(outputs[0]) * static_cast<double>(inputs[0][0]);
   }
   if (def == &conv_def()) {
     return conv_flops(outputs[0], inputs[1]);

@@ -21,7 +21,8 @@ struct OptimiserOptions {
   bool fast_math = false;                  // floats may be added and multiplied in another order
   LayoutGain layout_gain = nullptr;        // of choose-layouts; unset: what the backend says
   std::function<bool(Op)> is_missing = nullptr;  // of decompose; unset: what the backend says
-  // Of split-chains, recall-steps and sum-by-parts; also where the backend wants few kernels.
+  // Of split-chains, recall-steps, scan-factors, sum-by-parts and join-sums; also where the
+  // backend wants few kernels.
   bool split_chains = false;
   bool batch_updates = false;  // of batch-updates and batch-casts; the same
   bool recompute = false;  // of fuse-elementwise: wide values, by each that reads them; the same

@@ -17,6 +17,7 @@
 #include "antichain/passes/fold_constants.h"
 #include "antichain/passes/fuse_elementwise.h"
 #include "antichain/passes/fuse_products.h"
+#include "antichain/passes/join_sums.h"
 #include "antichain/passes/reassociate.h"
 #include "antichain/passes/recall_steps.h"
 #include "antichain/passes/release_waits.h"
@@ -72,6 +73,8 @@ constexpr Pass kPasses[] = {
     {"scan-factors", "read what a scan has multiplied weights by instead of computing it again", 2,
      plain<scan_factors>, [](const Options& options) { return options.split_chains; }},
     {"sum-by-parts", "sum the rows of concatenations part by part", 2, plain<sum_by_parts>,
+     [](const Options& options) { return options.split_chains; }},
+    {"join-sums", "sum the rows of several products in one walk over them", 2, plain<join_sums>,
      [](const Options& options) { return options.split_chains; }},
     {"choose-layouts", "keep channels last around convolutions where that is faster", 3,
      choose_layouts_by_gain},

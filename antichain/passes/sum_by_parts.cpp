@@ -10,29 +10,13 @@
 #include "antichain/ops/reduce.h"
 #include "antichain/ops/shape_ops.h"
 #include "antichain/ops/slicing.h"
+#include "antichain/passes/row_sums.h"
 
 namespace antichain {
 
 namespace {
 
-constexpr std::int64_t kManyRows =
-    4096;  // that are added up: where kernels for tall matrices begin
-constexpr std::int64_t kFewColumns = 256;  // of the whole and of what it is multiplied by
 constexpr int kMostParts = 8;
-
-bool is_free(Op op) { return op.control_edges().empty() && op.graph().constraints(op).empty(); }
-
-bool is_few(Dim size) {
-  return size.is_constant() && size.constant() > 0 && size.constant() <= kFewColumns;
-}
-
-// Sizes that only a run tells count batches and steps.
-bool is_many(Dim size) { return !size.is_constant() || size.constant() >= kManyRows; }
-
-Dim num_rows(Var value) {
-  const Dims& shape = value.shape();
-  return numel({shape.begin(), shape.end() - 1});
-}
 
 // A concatenation of columns, of which there are few, in many rows.
 bool joins_columns(Op op) {
@@ -44,18 +28,9 @@ bool joins_columns(Op op) {
          is_few(whole.dim(-1)) && is_many(num_rows(whole));
 }
 
-// How an op adds up the rows of its input.
-bool is_sum_of_rows(Op op) {
-  const Var whole = op.input(0), found = op.output();
-  return (&op.def() == &sum_to_def() || &op.def() == &sum_def()) && is_free(op) &&
-         found.rank() > 0 && found.dim(-1) == whole.dim(-1) && num_rows(found) == Dim(1);
-}
-
 // Which input of a product of two matrices has `whole` for its rows that are added up; -1: neither.
 int multiplied_input(Op op, Var whole) {
-  if (&op.def() != &matmul_def() || !is_free(op) || op.input(0) == op.input(1) ||
-      op.input(0).rank() != 2 || op.input(1).rank() != 2 || !is_few(op.output().dim(0)) ||
-      !is_few(op.output().dim(1))) {
+  if (!is_narrow_product(op)) {
     return -1;
   }
   const int side = op.input(0) == whole ? 0 : 1;

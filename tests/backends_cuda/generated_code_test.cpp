@@ -74,12 +74,23 @@ TEST(GeneratedCode, TallReductions) {
   for (const std::int64_t rows : {1, 20, 33, 64}) {
     for (const std::int64_t columns : {1, 20, 60, 64}) {
       const bool along = rows == 33;
+      const TallSources left = one_source(rows), right = one_source(columns);
       expect_compiles(
-          tall_reduction_text(choose_tall_reduction(rows, columns, 100'003, along, false)));
+          tall_reduction_text(choose_tall_reduction(left, right, 100'003, along, false)));
       expect_compiles(
-          tall_reduction_text(choose_tall_reduction(rows, columns, 16'000'000, !along, true)));
+          tall_reduction_text(choose_tall_reduction(left, right, 16'000'000, !along, true)));
     }
   }
+}
+
+TEST(GeneratedCode, TallReductionsOfSeveralMatrices) {
+  const auto expect_sums = [](const TallSources& left, const TallSources& right) {
+    expect_compiles(tall_reduction_text(choose_tall_reduction(left, right, 160'000, false, false)));
+  };
+  expect_sums({{20}}, {{20, 1}, true});
+  expect_sums({{20, 20, 20, 20}}, {{20, 1}, true});
+  expect_sums({{3, 1, 7}}, {{}, true});
+  expect_sums({{12, 12, 12, 12, 12, 12, 12, 12}}, {{8, 8, 8, 8, 8, 8, 8, 7}, true});
 }
 
 TEST(GeneratedCode, TallProducts) {

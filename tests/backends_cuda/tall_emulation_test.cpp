@@ -74,39 +74,80 @@ void expect_close(const std::vector<float>& found, const std::vector<double>& wa
   }
 }
 
+// The matrices of one side of a sum.
+class Side {
+ public:
+  Side(const device::TallSources& sources, bool along, long long count, long long shift,
+       unsigned seed)
+      : sources_(sources), along_(along), count_(count) {
+    for (int i = 0; i < sources.count(); ++i) {
+      matrices_.emplace_back(sources.widths[i] * count, shift, seed + static_cast<unsigned>(i));
+    }
+  }
+
+  void give(const float** addresses) {
+    for (std::size_t i = 0; i < matrices_.size(); ++i) {
+      addresses[i] = matrices_[i].data();
+    }
+  }
+  long long aligned(long long shift) const {
+    return shift == 0 && (!along_ || count_ % 4 == 0) ? (1LL << matrices_.size()) - 1 : 0;
+  }
+  double operator()(long long step, int column) {
+    int source = 0;
+    while (source < sources_.count() && column >= sources_.widths[source]) {
+      column -= sources_.widths[source++];
+    }
+    if (source == sources_.count()) {
+      return 1;
+    }
+    const int width = sources_.widths[source];
+    return double{
+        matrices_[at(source)].data()[along_ ? column * count_ + step : step * width + column]};
+  }
+
+ private:
+  device::TallSources sources_;
+  bool along_;
+  long long count_;
+  std::vector<Numbers> matrices_;
+};
+
 template <device::TallReductionForm kForm>
 void check_reduction(long long count, long long shift) {
-  SCOPED_TRACE(testing::Message() << kForm.rows << " by " << kForm.columns << ", " << count);
-  const long long rows = kForm.rows, columns = kForm.columns, results = rows * columns;
-  Numbers a(rows * count, shift, 1), b(columns * count, shift, 2);
+  constexpr int kRows = kForm.rows(), kColumns = kForm.columns();
+  SCOPED_TRACE(testing::Message() << kRows << " by " << kColumns << ", " << count);
+  constexpr long long kResults = kRows * kColumns;
+  Side a(kForm.left, kForm.along_a, count, shift, 1),
+      b(kForm.right, kForm.along_b, count, shift, 11);
   const long long tiles = (count + kForm.tile - 1) / kForm.tile, parts = std::min(tiles, 3LL);
-  std::vector<float> found(at(parts * results) + kBehind, kUntouched),
-      out(at(results) + kBehind, kUntouched);
-  const device::TallReductionArguments arguments{
-      .count = count,
-      .tiles = tiles,
-      .parts = parts,
-      .aligned_a = shift == 0 && (!kForm.along_a || count % 4 == 0),
-      .aligned_b = shift == 0 && (!kForm.along_b || count % 4 == 0),
-      .a = a.data(),
-      .b = b.data(),
-      .found = found.data(),
-      .out = out.data()};
+  std::vector<float> found(at(parts * kResults) + kBehind, kUntouched),
+      out(at(kResults) + kBehind, kUntouched);
+  device::TallReductionArguments arguments{.count = count,
+                                           .tiles = tiles,
+                                           .parts = parts,
+                                           .found = found.data(),
+                                           .out = out.data(),
+                                           .aligned_a = a.aligned(shift),
+                                           .aligned_b = b.aligned(shift),
+                                           .a = {},
+                                           .b = {}};
+  a.give(arguments.a);
+  b.give(arguments.b);
   run(parts, device::TallReductionForm::kThreads, kForm.shared_floats(), kBothOrders,
       [&](FourNumbers* shared) { device::sum_tiles<kForm>(arguments, &shared[0].at[0]); });
   constexpr int kTogether = device::kJoinedTogether;
-  run((results + kTogether - 1) / kTogether, device::kJoiningThreads,
-      2 * kTogether * (kTogether + 1), results > kTogether ? kInOrder : kBothOrders,
+  run((kResults + kTogether - 1) / kTogether, device::kJoiningThreads,
+      2 * kTogether * (kTogether + 1), kResults > kTogether ? kInOrder : kBothOrders,
       [&](FourNumbers* shared) {
         device::join_parts<kForm>(arguments, reinterpret_cast<double*>(shared));
       });
   std::vector<double> want, sizes;
-  for (long long m = 0; m < rows; ++m) {
-    for (long long n = 0; n < columns; ++n) {
+  for (int m = 0; m < kRows; ++m) {
+    for (int n = 0; n < kColumns; ++n) {
       double sum = 0, size = 0;
       for (long long k = 0; k < count; ++k) {
-        const double product = double{a.data()[kForm.along_a ? m * count + k : k * rows + m]} *
-                               double{b.data()[kForm.along_b ? n * count + k : k * columns + n]};
+        const double product = a(k, m) * b(k, n);
         sum += product;
         size += std::abs(product);
       }
@@ -115,20 +156,21 @@ void check_reduction(long long count, long long shift) {
     }
   }
   expect_close(out, want, sizes);
-  ASSERT_EQ(found[at(parts * results)], kUntouched);
+  ASSERT_EQ(found[at(parts * kResults)], kUntouched);
 }
 
 // Tiles of long sums, several for a block, the last of which is not whole.
 template <std::int64_t rows, std::int64_t columns>
 void check_reductions() {
   constexpr std::int64_t kCount = 160'000;
-  constexpr auto kBy = cuda::choose_tall_reduction(rows, columns, kCount, false, false);
+  constexpr auto kLeft = cuda::one_source(rows), kRight = cuda::one_source(columns);
+  constexpr auto kBy = cuda::choose_tall_reduction(kLeft, kRight, kCount, false, false);
   check_reduction<kBy>(7 * kBy.tile - 5, 0);
   check_reduction<kBy>(4 * kBy.tile, 1);
-  constexpr auto kAlong = cuda::choose_tall_reduction(rows, columns, kCount, true, true);
+  constexpr auto kAlong = cuda::choose_tall_reduction(kLeft, kRight, kCount, true, true);
   check_reduction<kAlong>(4 * kAlong.tile - 4, 0);
   check_reduction<kAlong>(2 * kAlong.tile + 1, 0);
-  constexpr auto kMixed = cuda::choose_tall_reduction(rows, columns, 4096, false, true);
+  constexpr auto kMixed = cuda::choose_tall_reduction(kLeft, kRight, 4096, false, true);
   check_reduction<kMixed>(3 * kMixed.tile - 8, 0);
 }
 
@@ -144,10 +186,41 @@ TEST(TallEmulation, SumsOfOddSizes) {
   check_reductions<33, 3>();
 }
 TEST(TallEmulation, SumsOfManyResults) {
-  constexpr auto kWide = cuda::choose_tall_reduction(64, 32, 160'000, false, true);
+  constexpr auto kWide = cuda::choose_tall_reduction({{64}}, {{32}}, 160'000, false, true);
   check_reduction<kWide>(4 * kWide.tile - 4, 0);
-  constexpr auto kWidest = cuda::choose_tall_reduction(61, 64, 160'000, false, false);
+  constexpr auto kWidest = cuda::choose_tall_reduction({{61}}, {{64}}, 160'000, false, false);
   check_reduction<kWidest>(3 * kWidest.tile - 1, 0);
+}
+
+using Columns = device::TallSources;
+
+// Several matrices at once: tiles in which some are copied 16 bytes at a time and others are not,
+// with a column of ones.
+template <device::TallSources left, device::TallSources right>
+void check_joint_reduction() {
+  constexpr auto kForm = cuda::choose_tall_reduction(left, right, 160'000, false, false);
+  check_reduction<kForm>(7 * kForm.tile - 5, 0);
+  check_reduction<kForm>(2 * kForm.tile, 1);
+  constexpr auto kShort = cuda::choose_tall_reduction(left, right, 3, false, false);
+  check_reduction<kShort>(3, 0);
+}
+
+TEST(TallEmulation, JointSumsOfRecurrentLayers) {
+  check_joint_reduction<Columns{{20}}, Columns{{20, 1}, true}>();
+  check_joint_reduction<Columns{{20, 20, 20, 20}}, Columns{{20, 1}, true}>();
+}
+TEST(TallEmulation, JointSumsOfOddSizes) {
+  check_joint_reduction<Columns{{3, 4}}, Columns{{8, 5, 12}, false}>();
+  check_joint_reduction<Columns{{16}}, Columns{{33}, true}>();
+  check_joint_reduction<Columns{{4, 8}}, Columns{{16}, false}>();
+}
+TEST(TallEmulation, JointSumsOfRowsAlone) {
+  check_joint_reduction<Columns{{20, 3}}, Columns{{}, true}>();
+}
+TEST(TallEmulation, JointSumsOfManyResults) {
+  constexpr auto kForm =
+      cuda::choose_tall_reduction({{32, 64}}, {{60, 3}, true}, 160'000, false, false);
+  check_reduction<kForm>(3 * kForm.tile - 1, 0);
 }
 
 template <device::TallProductForm kForm>

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "antichain/backends/cuda/tall_kernels.h"
+#include "antichain/ops/row_products.h"
 
 namespace antichain::cuda {
 namespace {
@@ -16,7 +17,8 @@ TEST(TallForms, Fit) {
       SCOPED_TRACE(testing::Message() << m << " by " << n);
       for (const std::int64_t count : {4096, 100'003, 16'000'000}) {
         for (const bool along : {false, true}) {
-          const TallReductionForm sums = choose_tall_reduction(m, n, count, along, along);
+          const TallReductionForm sums =
+              choose_tall_reduction(one_source(m), one_source(n), count, along, along);
           ASSERT_GE(sums.down * sums.own_rows, m);
           ASSERT_GE(sums.across * sums.own_columns, n);
           ASSERT_LT((sums.down - 1) * sums.own_rows, m);
@@ -33,6 +35,32 @@ TEST(TallForms, Fit) {
       }
     }
   }
+}
+
+// Several matrices, as far as the op goes that they belong to.
+TEST(TallForms, FitSeveralMatrices) {
+  constexpr std::int64_t kMostShared = 113 * 1024;
+  for (int m = 1; m <= 48; ++m) {
+    for (int n = 1; n <= 31; ++n) {
+      SCOPED_TRACE(testing::Message() << m << " and " << n);
+      ASSERT_TRUE(fits_row_products({{m, m}, {n, n}, true}));
+      for (const std::int64_t count : {1, 4096, 160'000}) {
+        const TallReductionForm sums =
+            choose_tall_reduction({{m, m}}, {{n, n}, true}, count, false, false);
+        ASSERT_GE(sums.down * sums.own_rows, 2 * m);
+        ASSERT_GE(sums.across * sums.own_columns, 2 * n + 1);
+        ASSERT_GE(sums.groups(), 1);
+        ASSERT_EQ(sums.tile % sums.groups(), 0);
+        ASSERT_EQ(sums.tile % 4, 0);
+        ASSERT_EQ(sums.a().pitch() % 4, 0);
+        ASSERT_LE(sums.shared_floats() * 4, kMostShared);
+      }
+    }
+  }
+  EXPECT_FALSE(fits_row_products({{97}, {1}, false}));
+  EXPECT_FALSE(fits_row_products({{1}, {64}, true}));
+  EXPECT_FALSE(fits_row_products({{1}, {1, 1, 1, 1, 1, 1, 1, 1, 1}, false}));
+  EXPECT_FALSE(fits_row_products({{1, 0}, {1}, false}));
 }
 
 // Which products are ours: by sizes and types alone.

@@ -10,6 +10,7 @@
 #include "antichain/antichain.h"
 #include "antichain/backends/cuda/cuda_backend.h"
 #include "antichain/backends/cuda/tall_kernels.h"
+#include "antichain/ops/row_products.h"
 #include "tests/backends_cuda/gpu.h"
 
 namespace antichain {
@@ -122,7 +123,8 @@ void check_sums(const Backend& backend, const cuda::BlasSizes& s) {
     const Operands x(backend, s, shift);
     {
       const auto held = context->hold();
-      product.run(x.a_there.raw(), x.b_there.raw(), x.out_there.raw());
+      const void *const a = x.a_there.raw(), *const b = x.b_there.raw();
+      product.run({&a, 1}, {&b, 1}, x.out_there.raw());
     }
     expect_exact(x.result(), multiplied(x.a, x.b, s));
   }
@@ -163,6 +165,38 @@ TEST_F(CudaTall, SumsOfOddSizes) {
   }
 }
 
+// Several matrices at once, aligned or not, with ones.
+TEST_F(CudaTall, JointSums) {
+  const std::unique_ptr<Backend> backend = make_cuda_backend(0);
+  const std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>> widths[] = {
+      {{20}, {20, 1}},      {{20, 20, 20, 20}, {20, 1}},
+      {{3, 4}, {8, 5, 12}}, {{48, 48}, {32, 8, 3}},
+      {{20, 3}, {}},        {{12}, {63}}};
+  for (const auto& [lefts, rights] : widths) {
+    for (const std::int64_t rows : {1, 4097, 160'000}) {
+      const auto results = [&](const std::string& device) {
+        Session session({.device = device});
+        Graph graph = session.graph();
+        Feeds feeds;
+        const auto matrices = [&](const std::vector<std::int64_t>& side, std::uint32_t seed) {
+          Vars found;
+          for (const std::int64_t width : side) {
+            const std::string name = "m" + std::to_string(++seed);
+            const std::int64_t shift = seed % 2;  // of the address, in elements
+            feeds[name] = quarters({shift + rows * width}, seed);
+            const Var all = graph.input(name, f32, {shift + rows * width});
+            found.push_back(reshape(slice(all, {{0, shift, shift + rows * width}}), {rows, width}));
+          }
+          return found;
+        };
+        const Vars left = matrices(lefts, 10), right = matrices(rights, 20);
+        return session.compile({row_products(left, right, true)})(feeds)[0].to_vector<float>();
+      };
+      ASSERT_EQ(results("cuda"), results("cpu")) << lefts.size() << " lefts of " << rows;
+    }
+  }
+}
+
 // Errors relative to the sum of positive numbers, where those of sums one by one add up.
 TEST_F(CudaTall, LongSumsAreAsExactAsThoseOfTheLibrary) {
   constexpr std::int64_t kCount = 1'000'003, kRows = 20, kColumns = 20;
@@ -181,10 +215,11 @@ TEST_F(CudaTall, LongSumsAreAsExactAsThoseOfTheLibrary) {
   const Tensor out = backend->allocate(f32, {kRows, kColumns});
   const std::vector<double> want = multiplied(a, b, s);
   const cuda::Context context = cuda::shared_context(0);
-  const auto result = [&](auto& product) {
+  const void *const a_at = a_there.raw(), *const b_at = b_there.raw();
+  const auto result = [&](auto run) {
     {
       const auto held = context->hold();
-      product.run(a_there.raw(), b_there.raw(), out.raw());
+      run();
     }
     return backend->to_host(out).to_vector<float>();
   };
@@ -197,11 +232,13 @@ TEST_F(CudaTall, LongSumsAreAsExactAsThoseOfTheLibrary) {
   };
   cuda::TallReduction ours(context, s);
   const cuda::BlasProduct library(std::make_shared<const cuda::BlasLibrary>(context, false), s);
-  const std::vector<float> found = result(ours);
+  const auto by_us = [&] { ours.run({&a_at, 1}, {&b_at, 1}, out.raw()); };
+  const auto by_library = [&] { library.run(a_at, b_at, out.raw()); };
+  const std::vector<float> found = result(by_us);
   constexpr double kFewRoundings = 1.5e-7;
-  EXPECT_LE(largest_error(found), std::max(largest_error(result(library)), kFewRoundings));
+  EXPECT_LE(largest_error(found), std::max(largest_error(result(by_library)), kFewRoundings));
   for (int again = 0; again < 3; ++again) {
-    const std::vector<float> same = result(ours);
+    const std::vector<float> same = result(by_us);
     ASSERT_EQ(std::memcmp(same.data(), found.data(), same.size() * sizeof(float)), 0);
   }
 }
@@ -262,11 +299,12 @@ TEST_F(CudaTall, GraphsGiveWhatTheHostGives) {
     const Var apart = slice(y, {{1, 5, 25}});
     const Var stacked = reshape(a, {kSteps, kBatch, 20});
     const Var loss = sum(matmul(stacked, w) * reshape(y, {kSteps, kBatch, 33}));
-    const Executable run = session.compile(
-        {matmul(a, y, {.transpose_a = true}), matmul(y, a, {.transpose_a = true}),
-         matmul(apart, a, {.transpose_a = true}), matmul(transpose(a), y), matmul(a, w),
-         relu(matmul(a, w) + bias), relu(matmul(apart, w) + bias) * 2 + y,
-         matmul(y, w, {.transpose_b = true}), matmul(stacked, w), grad(loss, w)});
+    const Executable run =
+        session.compile({matmul(a, y, {.transpose_a = true}), matmul(y, a, {.transpose_a = true}),
+                         matmul(apart, a, {.transpose_a = true}), matmul(transpose(a), y),
+                         matmul(a, w), relu(matmul(a, w) + bias),
+                         relu(matmul(apart, w) + bias) * 2 + y, matmul(y, w, {.transpose_b = true}),
+                         matmul(stacked, w), grad(loss, w), sum(a, {0}), sum_to(stacked, {20})});
     return run({{"x", quarters({1 + kRows * 20}, 1)},
                 {"y", quarters({kRows, 33}, 2)},
                 {"w", quarters({20, 33}, 3)},

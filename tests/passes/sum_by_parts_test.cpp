@@ -97,6 +97,11 @@ TEST(SumByParts, OtherReadersKeepTheWhole) {
   EXPECT_FALSE(is_whole_gone(with([](Graph&, Var whole) { return sum(whole, {2}); })));
   EXPECT_FALSE(is_whole_gone(with([](Graph&, Var whole) { return sum(whole); })));
   EXPECT_FALSE(is_whole_gone(with([](Graph&, Var whole) { return sum(whole, {0}); })));
+  EXPECT_FALSE(is_whole_gone(  // as many results as columns, but not theirs
+      with([](Graph&, Var whole) {
+        return sum(whole, {1, 2});
+      }),
+      {.steps = 9, .batch = 1000}));
   EXPECT_FALSE(is_whole_gone(with([](Graph& graph, Var whole) {  // along the columns
     return matmul(rows_of(whole), graph.input("w", f32, {9, 2}));
   })));

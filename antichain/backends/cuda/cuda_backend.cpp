@@ -26,6 +26,7 @@
 #include "antichain/backends/cuda/pooling_kernels.h"
 #include "antichain/backends/cuda/random_kernels.h"
 #include "antichain/backends/cuda/reduce_kernels.h"
+#include "antichain/backends/cuda/row_product_kernels.h"
 #include "antichain/backends/cuda/scatter_kernels.h"
 #include "antichain/backends/cuda/sort_kernels.h"
 #include "antichain/backends/cuda/sparse_kernels.h"
@@ -54,6 +55,7 @@ class CudaBackend final : public Backend {
     cuda::register_sorting(kernels_, context_);
     cuda::register_pooling(kernels_, context_);
     cuda::register_matmul(kernels_, context_, tf32_);
+    cuda::register_row_products(kernels_, context_);
     cuda::register_integer_matmul(kernels_, context_);
     cuda::register_attention(kernels_, context_);
     cuda::register_sparse(kernels_, context_);

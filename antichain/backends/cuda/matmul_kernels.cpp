@@ -61,7 +61,8 @@ KernelFunction plan_tall(const Context& device, const ProductUse& use, const Bla
   if (TallReduction::fits(sizes)) {
     const auto sums = std::make_shared<TallReduction>(device, sizes);
     return [sums, use](KernelContext& run) {
-      sums->run(run.inputs[use.a]->raw(), run.inputs[use.b]->raw(), run.out().raw());
+      const void *const a = run.inputs[use.a]->raw(), *const b = run.inputs[use.b]->raw();
+      sums->run({&a, 1}, {&b, 1}, run.out().raw());
     };
   }
   if (TallProduct::fits(sizes)) {

@@ -12,7 +12,7 @@
 
 namespace antichain::cuda {
 
-using device::kTallBlocks, device::TallProductForm, device::TallReductionForm;
+using device::kTallBlocks, device::TallProductForm, device::TallReductionForm, device::TallSources;
 
 inline constexpr std::int64_t kLeastTall = 4096;  // of the long axis: else cuBLASLt is fast enough
 inline constexpr std::int64_t kMostNarrow = 64;   // of the others: beyond, memory does not bound it
@@ -31,12 +31,12 @@ constexpr TallReductionForm choose_tall_sums(TallReductionForm form) {
   constexpr int kOverhead = 4;                  // instructions of a step beside reading and adding
   TallReductionForm best = form;
   double fewest = 1e30;
-  for (int r = 1; r <= std::min(form.rows, kLongest); ++r) {
-    for (int c = 1; c <= std::min(form.columns, kLongest) && r * c <= kMostSums; ++c) {
+  for (int r = 1; r <= std::min(form.rows(), kLongest); ++r) {
+    for (int c = 1; c <= std::min(form.columns(), kLongest) && r * c <= kMostSums; ++c) {
       form.own_rows = r;
       form.own_columns = c;
-      form.down = (form.rows + r - 1) / r;
-      form.across = (form.columns + c - 1) / c;
+      form.down = (form.rows() + r - 1) / r;
+      form.across = (form.columns() + c - 1) / c;
       if (form.group() > TallReductionForm::kThreads) {
         continue;
       }
@@ -53,11 +53,13 @@ constexpr TallReductionForm choose_tall_sums(TallReductionForm form) {
   return best;
 }
 
-/// Returns the form of out[rows, columns] = sum over `count` steps of a and b.
-constexpr TallReductionForm choose_tall_reduction(std::int64_t rows, std::int64_t columns,
+constexpr TallSources one_source(std::int64_t width) { return {{static_cast<int>(width)}}; }
+
+/// Returns the form of sums over `count` steps of the products of columns.
+constexpr TallReductionForm choose_tall_reduction(const TallSources& left, const TallSources& right,
                                                   std::int64_t count, bool along_a, bool along_b) {
-  TallReductionForm form = choose_tall_sums({.rows = static_cast<int>(rows),
-                                             .columns = static_cast<int>(columns),
+  TallReductionForm form = choose_tall_sums({.left = left,
+                                             .right = right,
                                              .along_a = along_a,
                                              .along_b = along_b,
                                              .down = 0,
@@ -71,7 +73,7 @@ constexpr TallReductionForm choose_tall_reduction(std::int64_t rows, std::int64_
   constexpr std::int64_t kTileBytes = 28 * 1024;
   const std::int64_t groups = form.groups();
   const std::int64_t step = groups % 4 == 0 ? groups : groups % 2 == 0 ? 2 * groups : 4 * groups;
-  const std::int64_t fitting = kTileBytes / ((rows + columns) * 4);
+  const std::int64_t fitting = kTileBytes / ((form.rows() + form.columns()) * 4);
   const std::int64_t largest = std::max(fitting / step * step, step);
   const std::int64_t turns = divided_up(count, kTallBlocks * largest);
   const std::int64_t equal = divided_up(divided_up(count, kTallBlocks * turns), step) * step;

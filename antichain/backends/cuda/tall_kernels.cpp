@@ -1,6 +1,7 @@
 #include "antichain/backends/cuda/tall_kernels.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -21,13 +22,13 @@ enum ReductionSlot : std::size_t {
   kReducedCount,
   kReducedTiles,
   kParts,
+  kFound,
+  kReducedOut,
   kReducedAlignedA,
   kReducedAlignedB,
   kReducedA,
-  kReducedB,
-  kFound,
-  kReducedOut,
-  kReductionSlots
+  kReducedB = kReducedA + TallSources::kMost,
+  kReductionSlots = kReducedB + TallSources::kMost
 };
 enum ProductSlot : std::size_t {
   kCount,
@@ -42,46 +43,60 @@ enum ProductSlot : std::size_t {
   kProductSlots
 };
 
-TallReductionForm reduction_form(const BlasSizes& s) {
-  return choose_tall_reduction(s.rows, s.columns, s.inner, !s.transpose_a, s.transpose_b);
+std::int64_t tiles_of(const TallReductionForm& form, std::int64_t count) {
+  return divided_up(count, form.tile);
 }
-
-std::int64_t tiles_of(const BlasSizes& s) { return divided_up(s.inner, reduction_form(s).tile); }
-std::int64_t parts_of(const BlasSizes& s) {
-  return std::min<std::int64_t>(tiles_of(s), kTallBlocks);
+std::int64_t parts_of(const TallReductionForm& form, std::int64_t count) {
+  return std::min<std::int64_t>(tiles_of(form, count), kTallBlocks);
 }
 
 TallProductForm product_form(const BlasSizes& s) {
   return choose_tall_product(s.rows, s.inner, s.columns, {s.transpose_b, s.bias, s.relu});
 }
 
-std::vector<std::int64_t> reduction_slots(const BlasSizes& s) {
+std::vector<std::int64_t> reduction_slots(const TallReductionForm& form, std::int64_t count) {
   std::vector<std::int64_t> slots(kReductionSlots);
-  slots[kReducedCount] = s.inner;
-  slots[kReducedTiles] = tiles_of(s);
-  slots[kParts] = parts_of(s);
+  slots[kReducedCount] = count;
+  slots[kReducedTiles] = tiles_of(form, count);
+  slots[kParts] = parts_of(form, count);
   return slots;
 }
 
-Launch sum_launch(const Context& context, const BlasSizes& s) {
-  const TallReductionForm form = reduction_form(s);
+Launch sum_launch(const Context& context, const TallReductionForm& form, std::int64_t count) {
   return {context,
           tall_reduction_text(form),
           "sum_tiles",
-          parts_of(s),
+          parts_of(form, count),
           dim3(TallReductionForm::kThreads),
-          reduction_slots(s),
+          reduction_slots(form, count),
           static_cast<std::size_t>(form.shared_floats()) * sizeof(float)};
 }
 
-Launch join_launch(const Context& context, const BlasSizes& s) {
-  const TallReductionForm form = reduction_form(s);
+Launch join_launch(const Context& context, const TallReductionForm& form, std::int64_t count) {
   return {context,
           tall_reduction_text(form),
           "join_parts",
-          divided_up(s.rows * s.columns, kJoinedTogether),
+          divided_up(std::int64_t{form.rows()} * form.columns(), kJoinedTogether),
           dim3(kJoiningThreads),
-          reduction_slots(s)};
+          reduction_slots(form, count)};
+}
+
+// Sets the addresses of the matrices of one side, and which of them are multiples of 16 bytes.
+void set_sources(Launch& launch, std::size_t first, std::size_t aligned_slot,
+                 TallReduction::Addresses addresses, bool steps_aligned) {
+  std::int64_t aligned = 0;
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    launch.set(first + i, addresses[i]);
+    aligned |= std::int64_t{steps_aligned && is_aligned(addresses[i])} << i;
+  }
+  launch.set(aligned_slot, aligned);
+}
+
+// C++ for the matrices of one side.
+std::string sources_text(const TallSources& sources) {
+  return fmt::format("{{.widths = {{{}}}, .ones = {}}}",
+                     fmt::join(sources.widths, sources.widths + sources.count(), ", "),
+                     sources.ones);
 }
 
 Launch product_launch(const Context& context, const BlasSizes& s) {
@@ -111,8 +126,9 @@ std::string tall_reduction_text(const TallReductionForm& form) {
 #include "antichain/backends/cuda/device/tall_reduction.cuh"
 using namespace antichain::device;
 constexpr TallReductionForm kForm = {{
-    .rows = {}, .columns = {}, .along_a = {}, .along_b = {}, .down = {}, .across = {},
-    .own_rows = {}, .own_columns = {}, .tile = {}}};
+    .left = {}, .right = {},
+    .along_a = {}, .along_b = {}, .down = {}, .across = {}, .own_rows = {}, .own_columns = {},
+    .tile = {}}};
 extern __shared__ uint4 shared[];
 extern "C" __global__ void __launch_bounds__(TallReductionForm::kThreads, 2)
 sum_tiles(const __grid_constant__ TallReductionArguments a) {{
@@ -124,8 +140,8 @@ join_parts(const __grid_constant__ TallReductionArguments a) {{
   join_parts<kForm>(a, sums);
 }}
 )",
-      form.rows, form.columns, form.along_a, form.along_b, form.down, form.across, form.own_rows,
-      form.own_columns, form.tile);
+      sources_text(form.left), sources_text(form.right), form.along_a, form.along_b, form.down,
+      form.across, form.own_rows, form.own_columns, form.tile);
 }
 
 std::string tall_product_text(const TallProductForm& form) {
@@ -152,21 +168,31 @@ bool TallReduction::fits(const BlasSizes& s) {
 }
 
 TallReduction::TallReduction(const Context& context, const BlasSizes& s)
-    : rows_aligned_a_(s.transpose_a || s.inner % 4 == 0),
-      rows_aligned_b_(!s.transpose_b || s.inner % 4 == 0),
+    : TallReduction(context,
+                    choose_tall_reduction(one_source(s.rows), one_source(s.columns), s.inner,
+                                          !s.transpose_a, s.transpose_b),
+                    s.inner) {}
+
+TallReduction::TallReduction(const Context& context, const TallSources& left,
+                             const TallSources& right, std::int64_t count)
+    : TallReduction(context, choose_tall_reduction(left, right, count, false, false), count) {}
+
+TallReduction::TallReduction(const Context& context, const TallReductionForm& form,
+                             std::int64_t count)
+    : steps_aligned_a_(!form.along_a || count % 4 == 0),
+      steps_aligned_b_(!form.along_b || count % 4 == 0),
       found_(DeviceContext::allocate(
-          context, static_cast<std::size_t>(parts_of(s) * s.rows * s.columns) * sizeof(float))),
-      sum_(sum_launch(context, s)),
-      join_(join_launch(context, s)) {
+          context, static_cast<std::size_t>(parts_of(form, count) * form.rows() * form.columns()) *
+                       sizeof(float))),
+      sum_(sum_launch(context, form, count)),
+      join_(join_launch(context, form, count)) {
   sum_.set(kFound, found_->data());
   join_.set(kFound, found_->data());
 }
 
-void TallReduction::run(const void* a, const void* b, void* out) {
-  sum_.set(kReducedAlignedA, std::int64_t{rows_aligned_a_ && is_aligned(a)});
-  sum_.set(kReducedAlignedB, std::int64_t{rows_aligned_b_ && is_aligned(b)});
-  sum_.set(kReducedA, a);
-  sum_.set(kReducedB, b);
+void TallReduction::run(Addresses a, Addresses b, void* out) {
+  set_sources(sum_, kReducedA, kReducedAlignedA, a, steps_aligned_a_);
+  set_sources(sum_, kReducedB, kReducedAlignedB, b, steps_aligned_b_);
   sum_.run();
   join_.set(kReducedOut, out);
   join_.run();

@@ -1,5 +1,6 @@
-// Sums over a long axis of products of two narrow matrices: out[m, n] = sum over k of a[k, m]
-// b[k, n], where k may be the axis of either that lies packed (`along`).
+// Sums over a long axis of products of narrow matrices: out[m, n] = sum over k of a[k, m] b[k, n],
+// where k may be the axis of either that lies packed (`along`). The columns of either may be those
+// of several matrices, and the last one of b ones.
 //
 // sum_tiles: a block copies tiles of both to shared memory, the next one while it multiplies the
 // one before. Groups of threads take the steps of a tile in turn, and each group holds all sums: a
@@ -17,38 +18,59 @@ namespace antichain::device {
 
 struct TallReductionArguments {
   long long count, tiles, parts;
-  long long aligned_a, aligned_b;  // whether 16 bytes can be copied at once
-  const float *a, *b;
-  float *found, *out;  // [parts, rows, columns], [rows, columns]
+  float *found, *out;              // [parts, rows, columns], [rows, columns]
+  long long aligned_a, aligned_b;  // a bit for each matrix: 16 bytes can be copied at once
+  const float *a[TallSources::kMost], *b[TallSources::kMost];
 };
 
 // Begins to copy the steps of a matrix from `first` on, and zeros behind the last of `count`.
-template <TallTile kTile, int kThreads>
+template <TallTile kTile, int kSource, int kThreads>
 void fetch_steps(const float* from, long long count, long long first, bool aligned, float* to) {
-  constexpr int kSteps = kTile.steps, kSize = kTile.size;
+  constexpr int kSteps = kTile.steps, kWidth = kTile.from.widths[kSource];
+  constexpr int kColumn = kTile.from.first(kSource);
   const int steps = count - first < kSteps ? int(count - first) : kSteps;
-  const float* const start = from + (kTile.along ? first : first * kSize);
-  if (aligned && steps == kSteps) {
-    constexpr bool kPacked = !kTile.along && kTile.pitch() == kSize;
-    for (int i = threadIdx.x; i < kSteps * kSize / 4; i += kThreads) {
-      if constexpr (kPacked) {  // runs of 4 go over the ends of steps
+  const float* const start = from + (kTile.along ? first : first * kWidth);
+  if (kTile.takes_fours(kSource) && aligned && steps == kSteps) {
+    for (int i = threadIdx.x; i < kSteps * kWidth / 4; i += kThreads) {
+      if constexpr (kTile.is_packed()) {  // runs of 4 go over the ends of steps
         copy_16_bytes(to + 4 * i, start + 4 * i, true);
       } else if constexpr (kTile.along) {
         const int n = i / (kSteps / 4), step = i % (kSteps / 4) * 4;
         copy_16_bytes(to + kTile.at(step, n), start + n * count + step, true);
-      } else {
-        const int step = i / (kSize / 4), n = i % (kSize / 4) * 4;
-        copy_16_bytes(to + kTile.at(step, n), start + 4 * i, true);
+      } else if constexpr (kTile.takes_fours(kSource)) {
+        const int step = i / (kWidth / 4), n = i % (kWidth / 4) * 4;
+        copy_16_bytes(to + kTile.at(step, kColumn + n), start + 4 * i, true);
       }
     }
   } else {
 #pragma unroll 1
-    for (int i = threadIdx.x; i < kSteps * kSize; i += kThreads) {
-      const int step = kTile.along ? i % kSteps : i / kSize;
-      const int n = kTile.along ? i / kSteps : i % kSize;
+    for (int i = threadIdx.x; i < kSteps * kWidth; i += kThreads) {
+      const int step = kTile.along ? i % kSteps : i / kWidth;
+      const int n = kTile.along ? i / kSteps : i % kWidth;
       const bool wanted = step < steps;
       const float* const place = kTile.along ? start + n * count + step : start + i;
-      copy_4_bytes(to + kTile.at(step, n), wanted ? place : from, wanted);
+      copy_4_bytes(to + kTile.at(step, kColumn + n), wanted ? place : from, wanted);
+    }
+  }
+}
+
+template <TallTile kTile, int kThreads, int kSource = 0>
+void fetch_sources(const float* const* from, long long count, long long first, long long aligned,
+                   float* to) {
+  if constexpr (kSource < kTile.from.count()) {
+    const bool is_aligned = (aligned >> kSource) % 2 == 1;
+    fetch_steps<kTile, kSource, kThreads>(from[kSource], count, first, is_aligned, to);
+    fetch_sources<kTile, kThreads, kSource + 1>(from, count, first, aligned, to);
+  }
+}
+
+// Ones stay where they are, whatever tile is copied beside them: behind the last step they meet
+// zeros.
+template <TallTile kTile, int kThreads>
+void write_ones(float* to) {
+  if constexpr (kTile.from.ones) {
+    for (int step = threadIdx.x; step < kTile.steps; step += kThreads) {
+      to[kTile.at(step, kTile.size() - 1)] = 1;
     }
   }
 }
@@ -63,9 +85,11 @@ void sum_tiles(const TallReductionArguments& a, float* shared) {
   const int group = threadIdx.x / kGroup, own = threadIdx.x % kGroup;
   const int row = own / kForm.across, column = own % kForm.across;
   const auto fetch = [&](long long tile, float* to) {
-    fetch_steps<kA, kThreads>(a.a, a.count, tile * kForm.tile, a.aligned_a, to);
-    fetch_steps<kB, kThreads>(a.b, a.count, tile * kForm.tile, a.aligned_b, to + kFloatsA);
+    fetch_sources<kA, kThreads>(a.a, a.count, tile * kForm.tile, a.aligned_a, to);
+    fetch_sources<kB, kThreads>(a.b, a.count, tile * kForm.tile, a.aligned_b, to + kFloatsA);
   };
+  write_ones<kB, kThreads>(shared + kFloatsA);
+  write_ones<kB, kThreads>(shared + kFloats + kFloatsA);
   float sums[kR][kC] = {};
   fetch(blockIdx.x, shared);
   int turn = 0;
@@ -120,15 +144,16 @@ void sum_tiles(const TallReductionArguments& a, float* shared) {
     }
   }
   if (group == 0) {
-    const long long results = kForm.rows * kForm.columns;
-    float* const found = a.found + blockIdx.x * results + row * kForm.columns + column;
+    constexpr int kRows = kForm.rows(), kColumns = kForm.columns();
+    const long long results = kRows * kColumns;
+    float* const found = a.found + blockIdx.x * results + row * kColumns + column;
 #pragma unroll
     for (int r = 0; r < kR; ++r) {
 #pragma unroll
       for (int c = 0; c < kC; ++c) {
         const int m = r * kForm.down, n = c * kForm.across;
-        if (row < kForm.rows - m && column < kForm.columns - n) {
-          found[m * kForm.columns + n] = sums[r][c];
+        if (row < kRows - m && column < kColumns - n) {
+          found[m * kColumns + n] = sums[r][c];
         }
       }
     }
@@ -141,7 +166,7 @@ constexpr int kJoinedTogether = 32, kJoiningThreads = 1024;  // results of a blo
 // `shared` has room for 32 x 33 numbers.
 template <TallReductionForm kForm>
 void join_parts(const TallReductionArguments& a, double* shared) {
-  constexpr int kResults = kForm.rows * kForm.columns, kPitch = kJoinedTogether + 1;
+  constexpr int kResults = kForm.rows() * kForm.columns(), kPitch = kJoinedTogether + 1;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int first = blockIdx.x * kJoinedTogether;
   // All are on their way before the first is added.
