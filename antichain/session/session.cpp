@@ -176,7 +176,8 @@ std::string Session::explain(Op op, const DimEnv& sizes) const {
   }
 #ifdef ANTICHAIN_HAS_CUDA
   if (backend_->device().kind == DeviceKind::cuda && backend_->kernels().has_kernel(op)) {
-    return cuda::explain_scan(op, sizes);
+    const cuda::MeasuredChoices measured(backend_->device().index);
+    return cuda::explain_scan(op, sizes, &measured);
   }
 #endif
   const bool on_cpu = backend_->device() == Device{} && &op.def() == &affine_scan_def();

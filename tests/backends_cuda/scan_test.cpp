@@ -6,6 +6,8 @@
 
 #include "antichain/antichain.h"
 #include "tests/backends_cuda/gpu.h"
+#include "tests/base/cache_folder.h"
+#include "tests/base/temporary_folder.h"
 #include "tests/conformance/compare.h"
 
 namespace antichain {
@@ -144,6 +146,38 @@ TEST(CudaScan, IsExplained) {
   EXPECT_THAT(found, testing::ElementsAre(testing::MatchesRegex(
                          "chunked with chunks of [0-9]+ steps, for 2000 steps of 4 matrices of 8 "
                          "x 8 on a GPU: step by step about .* ms, in chunks .* ms")));
+}
+
+// Which chunks are the fastest is measured once: later runs cut alike, and `explain` says so.
+TEST(CudaScan, ChunksAreMeasured) {
+  if (const std::string reason = missing_gpu(); !reason.empty()) {
+    GTEST_SKIP() << reason;
+  }
+  const TemporaryFolder folder;
+  const CacheFolder cache(folder.path());
+  const auto run = [] {
+    Session session({.device = "cuda"});
+    Graph graph = session.graph();
+    const Var xs = graph.input("xs", f32, {3000, 4, 3});
+    const Var loss = mean(nn::rnn(xs, 12, {.engine = "scan"}).all);
+    const Executable step = session.compile(grad(loss, parameters(graph)));
+    const std::vector<Tensor> found = step({{"xs", Tensor::full(f32, {3000, 4, 3}, 0.1)}}).tensors();
+    std::string how;
+    for (std::uint32_t id = 0; id < step.graph().num_ops(); ++id) {
+      how += session.explain(step.graph().op(OpId{id}), {});
+    }
+    return std::pair(found, how);
+  };
+  const auto [first, how] = run();
+  EXPECT_THAT(how, testing::HasSubstr("chunked with chunks of "));
+  EXPECT_THAT(how, testing::EndsWith("on a GPU: the fastest when it was measured"));
+  const auto [later, how_later] = run();
+  EXPECT_EQ(how_later, how);
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    EXPECT_TRUE(bit_equal(first[i], later[i])) << i;
+  }
+  const CacheFolder none("");
+  EXPECT_THAT(run().second, testing::EndsWith("by estimates of both"));
 }
 
 // Stages with sparse Jacobians, whose products have a kernel.

@@ -10,11 +10,10 @@
 #include "antichain/backends/cuda/column_convolution.h"
 #include "antichain/backends/cuda/cuda_error.h"
 #include "antichain/backends/cuda/cudnn_plans.h"
+#include "antichain/backends/cuda/measured_choices.h"
 #include "antichain/backends/cuda/stopwatch.h"
-#include "antichain/base/code_cache.h"
 #include "antichain/base/error.h"
 #include "antichain/base/out_of_memory.h"
-#include "antichain/base/sha256.h"
 
 namespace antichain::cuda {
 
@@ -27,12 +26,6 @@ constexpr float kSlowFactor = 2;         // a way that takes so much longer is n
 constexpr float kClearlyFaster = 0.95F;  // of the time: otherwise the earlier advice is kept
 constexpr const char* kByColumns = "columns";
 constexpr int kPattern = 0x3c;  // bytes that are small numbers in every float type
-
-std::string digest_of(const std::string& text) {
-  Sha256 digest;
-  digest.add(std::as_bytes(std::span(text)));
-  return digest.finish();
-}
 
 std::int64_t bytes_of(const ConvTensor& tensor, DType dtype) {
   std::int64_t last = 0;
@@ -117,13 +110,6 @@ std::vector<Ready> ready_ways(const CudnnAdvice& advice, std::size_t most) {
   return ready;
 }
 
-// Nothing may be waited for while kernels are being recorded.
-bool may_measure(const CudnnLibrary& library) {
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  check(cudaStreamIsCapturing(library.context()->stream(), &status), "planning a convolution");
-  return status == cudaStreamCaptureStatusNone && !default_cache_folder().empty();
-}
-
 std::size_t fastest_of(const std::vector<Ready>& ready, const CudnnLibrary& library,
                        const ConvProblem& problem) {
   Trial trial(library, problem);
@@ -152,18 +138,11 @@ std::unique_ptr<ConvolutionWay> remembered(const CudnnLibrary& library, const Cu
   return nullptr;
 }
 
-std::string name_of_gpu(int index) {
-  cudaDeviceProp properties{};
-  check(cudaGetDeviceProperties(&properties, index), "asking for its name");
-  return fmt::format("{} with {} multiprocessors", properties.name, properties.multiProcessorCount);
-}
-
 // What a choice depends on.
-std::string describe_choice(const ConvProblem& problem, bool tf32, const std::string& gpu,
-                            std::size_t version) {
-  std::string text = fmt::format("convolution {} {}{} by cudnn {} on {}, addresses / {}\n",
+std::string describe_choice(const ConvProblem& problem, bool tf32, std::size_t version) {
+  std::string text = fmt::format("convolution {} {}{} by cudnn {}, addresses / {}\n",
                                  static_cast<int>(problem.result), name(problem.dtype),
-                                 tf32 ? " (tf32)" : "", version, gpu, problem.alignment);
+                                 tf32 ? " (tf32)" : "", version, problem.alignment);
   for (const ConvTensor* tensor : {&problem.x, &problem.weight, &problem.output}) {
     text +=
         fmt::format("{} by {}\n", fmt::join(tensor->sizes, ","), fmt::join(tensor->strides, ","));
@@ -185,16 +164,14 @@ std::unique_ptr<ConvolutionWay> choose_way(const CudnnLibrary& library,
   if (by_tensor_cores) {
     return std::move(ready_ways(advice, 1).front().way);
   }
-  const CodeCache cache(default_cache_folder());
-  const std::string key = digest_of(describe_choice(problem, library.tf32(),
-                                                    name_of_gpu(library.context()->device().index),
-                                                    cudnn().cudnnGetVersion()));
-  if (const std::optional<std::string> name = cache.load(key)) {
+  const MeasuredChoices choices(library.context()->device().index);
+  const std::string described = describe_choice(problem, library.tf32(), cudnn().cudnnGetVersion());
+  if (const std::optional<std::string> name = choices.find(described)) {
     if (auto way = remembered(library, advice, problem, *name)) {
       return way;
     }
   }
-  const bool measures = may_measure(library);
+  const bool measures = MeasuredChoices::may_measure(library.context());
   std::vector<Ready> ready = ready_ways(advice, measures ? kMostMeasured : 1);
   if (measures) {
     try {
@@ -203,8 +180,7 @@ std::unique_ptr<ConvolutionWay> choose_way(const CudnnLibrary& library,
         ready.push_back({kByColumns, std::move(columns)});
       }
       const std::size_t fastest = ready.size() > 1 ? fastest_of(ready, library, problem) : 0;
-      cache.store(key, ready[fastest].name);
-      if (cache.load(key) == ready[fastest].name) {
+      if (choices.keep(described, ready[fastest].name)) {
         return std::move(ready[fastest].way);
       }
     } catch (const OutOfMemory&) {  // of the tensors: a smaller program will measure it

@@ -15,7 +15,7 @@ using Kind = ChainValue::Kind;
 using Source = ChainValue::Source;
 
 constexpr std::int64_t kMostAhead = 32;   // numbers of a product that are read before the first sum
-constexpr std::int64_t kFewWeights = 32;  // of a lane: all steps of a block are written out
+constexpr std::int64_t kFewWeights = 96;  // of a lane: all steps of a block are written out
 constexpr std::int64_t kStepsKept = 32,
                        kStepsHeld = 48;  // of a sequence, as in device/step_blocks.cuh
 
@@ -46,10 +46,10 @@ class Writer {
     return {fmt::format("{}{}"
                         "  for (; done + kBlockSteps <= a.length; done += kBlockSteps) {{\n"
                         "#pragma unroll {}\n    for (int n = 0; n < kBlockSteps; ++n) "
-                        "take_step(n, n == 0, n == kBlockSteps - 1);\n  }}\n"
-                        "  if (done > 0) store_block();\n"
+                        "take_step(n, true);\n  }}\n"
+                        "  if (done > 0) store_kept(1 - half, done == kBlockSteps, kBlockSteps);\n"
                         "#pragma unroll 1\n  for (int n = 0; done + n < a.length; ++n) "
-                        "take_step(n, false, false);\n"
+                        "take_step(n, false);\n"
                         "  wait_for_copies<0>();\n  __syncwarp();\n"
                         "  store_kept(half, done == 0, int(a.length - done));\n{}}}\n",
                         head(), inside, unrolled, write_last()),
@@ -220,7 +220,8 @@ class Writer {
 
   std::string take_step() const {
     std::string text = fmt::format(
-        "  const auto take_step = [&](int n, bool begins, bool ends) {{\n"
+        "  const auto take_step = [&](int n, bool is_whole) {{\n"
+        "    const bool begins = is_whole && n == 0, ends = is_whole && n == kBlockSteps - 1;\n"
         "    const long long at = {}(done + n);\n",
         is_reversed() ? "a.length - 1 - " : "");
     for (int i = 0; i < num_values(); ++i) {
@@ -251,7 +252,7 @@ class Writer {
       text += write_out(layout_.first_before() + i, {.value = i, .columns = columns_of(i)});
     }
     text +=
-        "    if (begins && done > 0) store_block();\n    if (begins) fetch();\n"
+        "    if (begins) fetch();\n"
         "    if (ends) {\n      enter();\n      half = 1 - half;\n    }\n"
         "    const int next = ends ? 0 : n + 1;\n";
     for (int i = 0; i < num_values(); ++i) {
@@ -260,7 +261,7 @@ class Writer {
                             columns_of(i));
       }
     }
-    return text;
+    return "    if (is_whole) {\n" + store_before() + "    }\n" + text;
   }
 
   // Lanes give what is multiplied to each other. All of it is asked for before the first sum: the
@@ -375,7 +376,7 @@ class Writer {
     return text + fmt::format("    }}\n    o{}.advance();\n", output);
   }
 
-  // Stores the steps of the block that is kept in one half of the memory: the states before each
+  // Who stores the steps of a block that is kept in one half of the memory: the states before each
   // step, which are those behind the step before.
   std::string store_kept() const {
     std::string declared, stored;
@@ -392,17 +393,35 @@ class Writer {
       declared +=
           fmt::format("  StepStores<kUnits, {0}> k{1}({{{2}}}, {{{3}}}, {4}a.rows * kUnits);\n",
                       outputs, state, places, lags, is_reversed() ? "-" : "");
-      stored += fmt::format(
-          "    k{}.store(&m{}[from * kBlockSteps * 8].rows[0], is_first, steps);\n", state, stage);
+      stored += fmt::format("    k{}.store(half_of(m{}, from), is_first, steps);\n", state, stage);
     }
     return fmt::format(
         "  long long done = 0;\n  int half = 0;\n"
         "  const auto first_row = [&](void* output) {{\n    return output == nullptr ? nullptr : "
         "(float*)output + (first * a.rows + row) * kUnits;\n  }};\n{}"
-        "  const auto store_kept = [&](int from, bool is_first, int steps) {{\n{}  }};\n"
-        "  const auto store_block = [&] {{ store_kept(1 - half, done == kBlockSteps, kBlockSteps); "
-        "}};\n",
+        "  const auto half_of = [](const Column<float, 4>* kept, int which) {{ return "
+        "&kept[which * kBlockSteps * 8].rows[0]; }};\n"
+        "  const auto store_kept = [&](int from, bool is_first, int steps) {{\n{}  }};\n",
         declared, stored);
+  }
+
+  // The block before is stored while the first steps of this one are taken.
+  std::string store_before() const {
+    std::string text;
+    for (const auto& [state, stage] : kept_) {
+      text += fmt::format("    if (n == 1 && done > 0) k{}.take(half_of(m{}, 1 - half));\n", state,
+                          stage);
+      int k = 0;
+      for (int i = layout_.states; i < chain_.num_outputs(); ++i) {
+        if (kept_before(i) == state || kept_after(i) == state) {
+          text += fmt::format(
+              "    if (n == {} && done > 0) k{}.put({}, done == kBlockSteps, kBlockSteps);\n",
+              2 + k, state, k);
+          ++k;
+        }
+      }
+    }
+    return text;
   }
 
   // The last states, and what was to be stored behind the next step.

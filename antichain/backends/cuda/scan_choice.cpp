@@ -6,6 +6,7 @@
 
 #include "antichain/backends/cuda/device/affine_sizes.cuh"
 #include "antichain/backends/cuda/weighted_choice.h"
+#include "antichain/backends/cuda/weighted_tuning.h"
 #include "antichain/ops/affine_scan.h"
 
 namespace antichain::cuda {
@@ -73,7 +74,7 @@ std::string explain_affine_scan(Op op, const DimEnv& env) {
                      choice.reason);
 }
 
-std::string explain_weighted_scan(Op op, const DimEnv& env) {
+std::string explain_weighted_scan(Op op, const DimEnv& env, const MeasuredChoices* measured) {
   const WeightedForm form = WeightedForm::of(op.attrs());
   const ScanRequest request = ScanRequest::of(op.attrs());
   const Shape weights = evaluate(op.input(0).shape(), env),
@@ -87,7 +88,16 @@ std::string explain_weighted_scan(Op op, const DimEnv& env) {
     choice.reason = "by estimates of both";
   }
   if (request.algorithm != kScanSerial) {
-    const std::int64_t chunk = request.chunk > 0 ? request.chunk : choose_chunk(form, sizes);
+    std::int64_t chunk = request.chunk;
+    if (chunk <= 0) {
+      chunk = choose_chunk(form, sizes);
+      const std::optional<std::int64_t> found =
+          measured != nullptr ? remembered_chunk(*measured, form, sizes) : std::nullopt;
+      if (found && chunk < sizes.steps) {
+        chunk = *found;
+        choice.reason = "the fastest when it was measured";
+      }
+    }
     choice.chunk = std::min(sizes.steps, chunk);
     choice.algorithm = choice.chunk < sizes.steps ? kScanChunked : kScanSerial;
   }
@@ -134,11 +144,12 @@ ScanChoice choose_affine_scan(const AffineSizes& sizes, const ScanRequest& reque
                         : "asked for"};
 }
 
-std::string explain_scan(Op op, const DimEnv& sizes) {
+std::string explain_scan(Op op, const DimEnv& sizes, const MeasuredChoices* measured) {
   if (&op.def() == &affine_scan_def()) {
     return explain_affine_scan(op, sizes);
   }
-  return &op.def() == &weighted_scan_def() ? explain_weighted_scan(op, sizes) : std::string();
+  return &op.def() == &weighted_scan_def() ? explain_weighted_scan(op, sizes, measured)
+                                           : std::string();
 }
 
 }  // namespace antichain::cuda

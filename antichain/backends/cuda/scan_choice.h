@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "antichain/backends/cuda/measured_choices.h"
 #include "antichain/graph/graph.h"
 
 namespace antichain::cuda {
@@ -35,8 +36,8 @@ struct ScanChoice {
 /// Chooses by estimates for an H200. A scan that fits into one chunk is serial.
 ScanChoice choose_affine_scan(const AffineSizes& sizes, const ScanRequest& request);
 
-/// Says which algorithm computes an affine_scan or a weighted_scan at these sizes, and why; empty
-/// for other ops.
-std::string explain_scan(Op op, const DimEnv& sizes);
+/// Says which algorithm computes an affine_scan or a weighted_scan at these sizes, and why, with
+/// what was measured on a GPU; empty for other ops.
+std::string explain_scan(Op op, const DimEnv& sizes, const MeasuredChoices* measured = nullptr);
 
 }  // namespace antichain::cuda

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace antichain::cuda {
 
@@ -9,21 +10,23 @@ namespace {
 
 // What bench_gpu_scan and a profiler say of an H200, in round numbers. Products are those of
 // 16 x 8 x 8 numbers by tensor cores.
-constexpr double kSecondsOfProduct = 11.5e-12;  // by all multiprocessors together
-constexpr double kSecondsOfProductOfTiles = 4.6e-9, kSecondsOfProductInside = 8.5e-9;  // by a warp
-constexpr double kSecondsOfStep = 250e-9;  // of a warp, beside its products
-constexpr double kBytesPerSecond = 3.5e12;
+constexpr double kSecondsOfProduct = 11.5e-12;      // by all multiprocessors together
+constexpr double kSecondsOfProductByWarp = 4.6e-9;  // that is nearly alone
+constexpr double kSecondsOfStep = 250e-9;           // of a warp, beside its products
+constexpr double kBytesPerSecond = 4.5e12;          // of the walks inside, beside their steps
 constexpr double kSecondsOfMultiplying = 7e-6, kSecondsOfWalking = 5e-6;  // whatever there is to do
 constexpr double kSecondsOfKernel = 3e-6;
+
+constexpr std::int64_t kChunks[] = {8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512};
 
 // To walk across a chunk, and to join it to others.
 double seconds_to_cross(const device::ScanLayout& layout) {
   const double size = layout.state() / 20.0;
-  return 0.2e-6 + 0.1e-6 * size * size;
+  return 0.15e-6 + 0.1e-6 * size * size;
 }
 double seconds_to_join(const device::ScanLayout& layout) {
   const double size = layout.state() / 20.0;
-  return 0.8e-6 * size * size * size;
+  return 1.05e-6 * size * size * size;
 }
 
 double seconds_across(const device::ScanLayout& layout, double chunks, double group) {
@@ -49,6 +52,14 @@ std::int64_t choose_group(const device::ScanLayout& layout, std::int64_t chunks)
   return joins ? static_cast<std::int64_t>(balanced) : chunks;
 }
 
+std::vector<std::int64_t> chunks_near(std::int64_t estimated) {
+  std::vector<std::int64_t> near;
+  std::ranges::copy_if(kChunks, std::back_inserter(near), [estimated](std::int64_t chunk) {
+    return 2 * chunk >= estimated && chunk <= 2 * estimated;
+  });
+  return near;
+}
+
 std::int64_t choose_chunk(const WeightedForm& form, const WeightedSizes& sizes) {
   const device::ScanLayout layout = scan_layout(form, sizes.units, sizes.adds);
   const auto steps = static_cast<double>(sizes.steps), places = static_cast<double>(sizes.places);
@@ -56,19 +67,21 @@ std::int64_t choose_chunk(const WeightedForm& form, const WeightedSizes& sizes) 
   const double all = steps * places * layout.columns() / device::kTileRows * products;
   const double bytes =
       steps * places * (layout.step_floats() + layout.state()) * static_cast<double>(sizeof(float));
-  const double step_of_tiles =
-      kSecondsOfStep + products * layout.tiles() * kSecondsOfProductOfTiles;
-  const double step = kSecondsOfStep + products * kSecondsOfProductInside;
+  const double step_of_tiles = kSecondsOfStep + products * layout.tiles() * kSecondsOfProductByWarp;
+  const double step = kSecondsOfStep + products * kSecondsOfProductByWarp;
   double best = kSecondsOfWalking + steps * step;
   std::int64_t chosen = sizes.steps;
-  for (std::int64_t chunk = 8; chunk <= 512 && chunk < sizes.steps; chunk *= 2) {
+  for (const std::int64_t chunk : kChunks) {
+    if (chunk >= sizes.steps) {
+      break;
+    }
     const auto length = static_cast<double>(chunk);
     const std::int64_t chunks = (sizes.steps + chunk - 1) / chunk;
     const double seconds = kSecondsOfMultiplying +
                            std::max(all * kSecondsOfProduct, length * step_of_tiles) +
                            seconds_across(layout, static_cast<double>(chunks),
                                           static_cast<double>(choose_group(layout, chunks))) +
-                           kSecondsOfWalking + std::max(length * step, bytes / kBytesPerSecond);
+                           kSecondsOfWalking + length * step + bytes / kBytesPerSecond;
     if (seconds < best) {
       best = seconds;
       chosen = chunk;

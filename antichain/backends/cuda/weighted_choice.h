@@ -1,6 +1,8 @@
 // Into how many chunks and groups of chunks a weighted scan is cut.
 #pragma once
 
+#include <vector>
+
 #include "antichain/backends/cuda/device/weighted_layout.cuh"
 #include "antichain/ops/weighted_scan.h"
 
@@ -17,6 +19,9 @@ device::ScanLayout scan_layout(const WeightedForm& form, std::int64_t units, boo
 /// Returns how many steps a chunk has so that all phases together take least, by estimates for an
 /// H200; all of them where one walk is faster.
 std::int64_t choose_chunk(const WeightedForm& form, const WeightedSizes& sizes);
+
+/// Returns chunks that may be faster than an estimated one, the next longer and shorter ones.
+std::vector<std::int64_t> chunks_near(std::int64_t estimated);
 
 /// Returns how many chunks make a group; all of them where that is faster.
 std::int64_t choose_group(const device::ScanLayout& layout, std::int64_t chunks);

@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 
-#include "antichain/backends/cuda/launch.h"
 #include "antichain/backends/cuda/packed_input.h"
-#include "antichain/backends/cuda/weighted_choice.h"
+#include "antichain/backends/cuda/weighted_launches.h"
+#include "antichain/backends/cuda/weighted_tuning.h"
 
 namespace antichain::cuda {
 
@@ -15,92 +14,14 @@ namespace {
 
 constexpr int kWeights = 0, kInitial = 1, kFirstCoefficient = 2;  // inputs
 constexpr int kFirstFactors = 2;                                  // outputs
-constexpr std::int64_t kLongestChunk = std::int64_t{1} << 30;     // kernels count steps in 32 bits
-
-std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-// Slots of the arguments.
-enum Slot : std::size_t {
-  kSteps,
-  kPlaces,
-  kReverse,
-  kChunk,
-  kChunks,
-  kWeightsAt,
-  kBAt,
-  kInitialAt,
-  kBefore,
-  kLast,
-  kProducts,
-  kCarried,
-  kGroup,
-  kGroups,
-  kJoined,
-  kEntered,
-  kFactors  // of each weight; coefficients are behind them
-};
 
 class WeightedScanPlan {
  public:
   WeightedScanPlan(const KernelContext& context, const Context& device)
-      : adds_(context.attr<bool>("adds")) {
-    const WeightedForm form = WeightedForm::of(*context.attrs);
+      : adds_(context.attr<bool>("adds")), launches_(make_launches(context, device)) {
     for (int i = 0; i < context.num_inputs(); ++i) {
       inputs_.push_back(PackedInput::whole_aligned(device, context.in(i)));
     }
-    const std::int64_t units = context.in(kWeights).shape()[1];
-    const device::ScanLayout layout = scan_layout(form, units, adds_);
-    const std::int64_t steps = context.out().shape()[0];
-    const std::int64_t places = context.out(1).numel() / layout.state();
-    const std::int64_t chunk = chunk_of(context, form, {steps, places, units, adds_});
-    const std::int64_t chunks = divided_up(steps, chunk);
-    const std::int64_t group = choose_group(layout, chunks);
-    const std::int64_t groups = divided_up(chunks, group);
-    std::vector<std::int64_t> slots = {steps, places, context.attr<bool>("reverse") ? 1 : 0, chunk,
-                                       chunks};
-    coefficients_at_ = kFactors + form.weight_to.size();
-    slots.resize(coefficients_at_ + form.diagonals.size() + form.products.size());
-    slots[kGroup] = group;
-    slots[kGroups] = groups;
-    const std::string text = weighted_scan_text(form, units, adds_);
-    const auto launch = [&](const char* name, std::int64_t blocks, int threads, int floats) {
-      return Launch(device, text, name, blocks, dim3(static_cast<unsigned>(threads)), slots,
-                    static_cast<std::size_t>(floats) * sizeof(float));
-    };
-    const auto blocks_of = [](std::int64_t rows, int tiles, int warps) {
-      return divided_up(rows, std::int64_t{tiles} * device::kTileRows * warps);
-    };
-    if (chunks > 1) {
-      const std::int64_t walks = (chunks - 1) * places;
-      const auto bytes_of = [](std::int64_t numbers) {
-        return static_cast<std::size_t>(numbers) * sizeof(float);
-      };
-      // Rows are filled up to a multiple of four with numbers that are copied and not used.
-      const auto allocate_products = [&](std::int64_t count) {
-        return DeviceContext::allocate_zeros(device, bytes_of(count * layout.product_floats()));
-      };
-      const auto allocate_states = [&](std::int64_t count) {
-        return DeviceContext::allocate(device, bytes_of(count * layout.state()));
-      };
-      products_ = allocate_products(walks);
-      carried_ = allocate_states(chunks * places);
-      launches_.push_back(
-          launch("multiply_chunks",
-                 blocks_of(walks * layout.columns(), layout.tiles(), device::kMultiplyWarps),
-                 32 * device::kMultiplyWarps, layout.multiply_floats()));
-      if (groups > 1) {
-        joined_ = allocate_products((groups - 1) * places);
-        entered_ = allocate_states(groups * places);
-        launches_.push_back(launch("join_chunks", (groups - 1) * places, layout.join_threads(),
-                                   layout.join_floats()));
-        launches_.push_back(
-            launch("walk_groups", places, layout.across_threads(), layout.across_floats()));
-      }
-      launches_.push_back(
-          launch("walk_across", groups * places, layout.across_threads(), layout.across_floats()));
-    }
-    launches_.push_back(launch("walk_inside", blocks_of(chunks * places, 1, layout.inside_warps()),
-                               32 * layout.inside_warps(), layout.inside_floats()));
   }
 
   void run(const KernelContext& context) {
@@ -108,29 +29,18 @@ class WeightedScanPlan {
     for (int i = 0; i < context.num_inputs(); ++i) {
       addresses.push_back(inputs_[static_cast<std::size_t>(i)].address(context.in(i)));
     }
-    const std::size_t end = addresses.size() - (adds_ ? 1 : 0);
-    for (Launch& launch : launches_) {
-      launch.set(kWeightsAt, addresses[kWeights]);
-      launch.set(kBAt, adds_ ? addresses.back() : nullptr);
-      launch.set(kInitialAt, addresses[kInitial]);
-      launch.set(kBefore, address_of(context, 0));
-      launch.set(kLast, context.out(1).raw());
-      for (int i = kFirstFactors; i < static_cast<int>(context.outputs.size()); ++i) {
-        launch.set(kFactors + static_cast<std::size_t>(i - kFirstFactors), address_of(context, i));
-      }
-      if (products_) {
-        launch.set(kProducts, products_->data());
-        launch.set(kCarried, carried_->data());
-      }
-      if (joined_) {
-        launch.set(kJoined, joined_->data());
-        launch.set(kEntered, entered_->data());
-      }
-      for (std::size_t i = kFirstCoefficient; i < end; ++i) {
-        launch.set(coefficients_at_ + i - kFirstCoefficient, addresses[i]);
-      }
-      launch.run();
+    WeightedAddresses at{
+        .weights = addresses[kWeights],
+        .initial = addresses[kInitial],
+        .b = adds_ ? addresses.back() : nullptr,
+        .coefficients = {addresses.begin() + kFirstCoefficient, addresses.end() - (adds_ ? 1 : 0)},
+        .before = address_of(context, 0),
+        .last = context.out(1).raw(),
+        .factors = {}};
+    for (int i = kFirstFactors; i < static_cast<int>(context.outputs.size()); ++i) {
+      at.factors.push_back(address_of(context, i));
     }
+    launches_.run(at);
   }
 
  private:
@@ -140,21 +50,23 @@ class WeightedScanPlan {
                ? context.out(output).raw()
                : nullptr;
   }
-  static std::int64_t chunk_of(const KernelContext& context, const WeightedForm& form,
-                               const WeightedSizes& sizes) {
-    const auto& algorithm = context.attr<std::string>("algorithm");
+  static WeightedLaunches make_launches(const KernelContext& context, const Context& device) {
+    const WeightedForm form = WeightedForm::of(*context.attrs);
+    const std::int64_t units = context.in(kWeights).shape()[1];
+    const WeightedSizes sizes{context.out().shape()[0],
+                              context.out(1).numel() / (form.states * units), units,
+                              context.attr<bool>("adds")};
     const auto given = context.attr<std::int64_t>("chunk");
-    const std::int64_t wanted = algorithm == kScanSerial ? sizes.steps
-                                : given > 0              ? given
-                                                         : choose_chunk(form, sizes);
-    return std::min({wanted, sizes.steps, kLongestChunk});
+    const bool serial = context.attr<std::string>("algorithm") == kScanSerial;
+    const std::int64_t chunk = serial      ? sizes.steps
+                               : given > 0 ? given
+                                           : tuned_chunk(device, form, sizes);
+    return {device, form, sizes, context.attr<bool>("reverse"), chunk};
   }
 
   bool adds_;
-  std::size_t coefficients_at_ = 0;
   std::vector<PackedInput> inputs_;
-  std::shared_ptr<Buffer> products_, carried_, joined_, entered_;
-  std::vector<Launch> launches_;
+  WeightedLaunches launches_;
 };
 
 KernelFunction plan(const KernelContext& context, const Context& device) {
