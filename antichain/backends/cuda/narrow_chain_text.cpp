@@ -15,14 +15,15 @@ using Kind = ChainValue::Kind;
 using Source = ChainValue::Source;
 
 constexpr std::int64_t kMostAhead = 32;   // numbers of a product that are read before the first sum
-constexpr std::int64_t kFewWeights = 96;  // of a lane: all steps of a block are written out
+constexpr std::int64_t kFewWeights = 32;  // of a lane, of short steps
 constexpr std::int64_t kStepsKept = 32,
                        kStepsHeld = 48;  // of a sequence, as in device/step_blocks.cuh
 
 // A step waits for one exchange of numbers between lanes after the other. Everything that no step
 // waits for - stores, copies of later steps, reads of the next one - is written behind the first
-// exchange, where lanes have nothing else to do. States that are exchanged as they are stay where
-// lanes have put them until those of a block of steps are stored together.
+// exchange, where lanes have nothing else to do. Where steps are short, all of a block are written
+// out, and states that are exchanged as they are stay where lanes have put them until those of a
+// block are stored together. (Longer ones would not fit where instructions are kept.)
 class Writer {
  public:
   Writer(Op chain, const ChainBody& body)
@@ -31,7 +32,14 @@ class Writer {
         body_(body),
         units_(narrow_units(body)),
         starts_(body, narrow_units(body)) {
-    for (std::size_t i = 0; i < body.stages.size(); ++i) {
+    std::int64_t weights = 0;
+    for (const ChainStage& stage : body.stages) {
+      if (const auto* const product = std::get_if<ChainProduct>(&stage)) {
+        weights += product->left.columns * registers(product->out);
+      }
+    }
+    is_short_ = weights <= kFewWeights;
+    for (std::size_t i = 0; is_short_ && i < body.stages.size(); ++i) {
       const auto* const product = std::get_if<ChainProduct>(&body.stages[i]);
       if (product != nullptr && keeps_state(*product)) {
         kept_.try_emplace(product->left.value, i);
@@ -42,14 +50,14 @@ class Writer {
   ChainKernel write() {
     const std::string inside =
         outputs_at_start() + read_once() + store_kept() + read_ahead() + take_step();
-    const int unrolled = weights_ <= kFewWeights ? 16 : 4;
+    const int unrolled = is_short_ ? 16 : 4;
     return {fmt::format("{}{}"
                         "  for (; done + kBlockSteps <= a.length; done += kBlockSteps) {{\n"
                         "#pragma unroll {}\n    for (int n = 0; n < kBlockSteps; ++n) "
-                        "take_step(n, true);\n  }}\n"
-                        "  if (done > 0) store_kept(1 - half, done == kBlockSteps, kBlockSteps);\n"
+                        "take_step(n, n == 0, n == kBlockSteps - 1);\n  }}\n"
+                        "  if (done > 0) store_block();\n"
                         "#pragma unroll 1\n  for (int n = 0; done + n < a.length; ++n) "
-                        "take_step(n, false);\n"
+                        "take_step(n, false, false);\n"
                         "  wait_for_copies<0>();\n  __syncwarp();\n"
                         "  store_kept(half, done == 0, int(a.length - done));\n{}}}\n",
                         head(), inside, unrolled, write_last()),
@@ -190,7 +198,6 @@ class Writer {
           "  for (int k = 0; k < {2}; ++k) w{0}_{1}[k] = k < {3} ? ((const float*)a.in[{4}])[{5}] "
           ": 0.0f;\n",
           stage, j, padded, inner, matrix.input, place);
-      weights_ += padded;
     }
     return text;
   }
@@ -220,8 +227,7 @@ class Writer {
 
   std::string take_step() const {
     std::string text = fmt::format(
-        "  const auto take_step = [&](int n, bool is_whole) {{\n"
-        "    const bool begins = is_whole && n == 0, ends = is_whole && n == kBlockSteps - 1;\n"
+        "  const auto take_step = [&](int n, bool begins, bool ends) {{\n"
         "    const long long at = {}(done + n);\n",
         is_reversed() ? "a.length - 1 - " : "");
     for (int i = 0; i < num_values(); ++i) {
@@ -252,7 +258,7 @@ class Writer {
       text += write_out(layout_.first_before() + i, {.value = i, .columns = columns_of(i)});
     }
     text +=
-        "    if (begins) fetch();\n"
+        "    if (begins && done > 0) store_block();\n    if (begins) fetch();\n"
         "    if (ends) {\n      enter();\n      half = 1 - half;\n    }\n"
         "    const int next = ends ? 0 : n + 1;\n";
     for (int i = 0; i < num_values(); ++i) {
@@ -261,7 +267,7 @@ class Writer {
                             columns_of(i));
       }
     }
-    return "    if (is_whole) {\n" + store_before() + "    }\n" + text;
+    return text;
   }
 
   // Lanes give what is multiplied to each other. All of it is asked for before the first sum: the
@@ -376,7 +382,7 @@ class Writer {
     return text + fmt::format("    }}\n    o{}.advance();\n", output);
   }
 
-  // Who stores the steps of a block that is kept in one half of the memory: the states before each
+  // Stores the steps of the block that is kept in one half of the memory: the states before each
   // step, which are those behind the step before.
   std::string store_kept() const {
     std::string declared, stored;
@@ -393,35 +399,17 @@ class Writer {
       declared +=
           fmt::format("  StepStores<kUnits, {0}> k{1}({{{2}}}, {{{3}}}, {4}a.rows * kUnits);\n",
                       outputs, state, places, lags, is_reversed() ? "-" : "");
-      stored += fmt::format("    k{}.store(half_of(m{}, from), is_first, steps);\n", state, stage);
+      stored += fmt::format(
+          "    k{}.store(&m{}[from * kBlockSteps * 8].rows[0], is_first, steps);\n", state, stage);
     }
     return fmt::format(
         "  long long done = 0;\n  int half = 0;\n"
         "  const auto first_row = [&](void* output) {{\n    return output == nullptr ? nullptr : "
         "(float*)output + (first * a.rows + row) * kUnits;\n  }};\n{}"
-        "  const auto half_of = [](const Column<float, 4>* kept, int which) {{ return "
-        "&kept[which * kBlockSteps * 8].rows[0]; }};\n"
-        "  const auto store_kept = [&](int from, bool is_first, int steps) {{\n{}  }};\n",
+        "  const auto store_kept = [&](int from, bool is_first, int steps) {{\n{}  }};\n"
+        "  const auto store_block = [&] {{ store_kept(1 - half, done == kBlockSteps, kBlockSteps); "
+        "}};\n",
         declared, stored);
-  }
-
-  // The block before is stored while the first steps of this one are taken.
-  std::string store_before() const {
-    std::string text;
-    for (const auto& [state, stage] : kept_) {
-      text += fmt::format("    if (n == 1 && done > 0) k{}.take(half_of(m{}, 1 - half));\n", state,
-                          stage);
-      int k = 0;
-      for (int i = layout_.states; i < chain_.num_outputs(); ++i) {
-        if (kept_before(i) == state || kept_after(i) == state) {
-          text += fmt::format(
-              "    if (n == {} && done > 0) k{}.put({}, done == kBlockSteps, kBlockSteps);\n",
-              2 + k, state, k);
-          ++k;
-        }
-      }
-    }
-    return text;
   }
 
   // The last states, and what was to be stored behind the next step.
@@ -462,7 +450,8 @@ class Writer {
   Op chain_;
   ChainLayout layout_;
   const ChainBody& body_;
-  std::int64_t units_, shared_floats_ = 0, weights_ = 0;
+  std::int64_t units_, shared_floats_ = 0;
+  bool is_short_ = false;
   SumStarts starts_;
   std::map<int, std::size_t> kept_;  // by state: the stage that exchanges it
 };

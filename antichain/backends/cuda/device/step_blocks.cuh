@@ -100,43 +100,47 @@ class StepStores {
     }
   }
 
-  // Takes the steps of a block from shared memory, all of them on their way before one is waited
-  // for; puts the first ones into an output; goes on to the next block. A step that is busy has
-  // time for one of these at most.
-  void take(const float* from) {
-    from_ = from;
-    if (is_wide_) {
+  // Stores the first steps of the next block.
+  void store(const float* from, bool is_first, int steps) {
+    bool is_wanted = false;
 #pragma unroll
-      for (int turn = 0; turn < kTurns; ++turn) {
-        pieces_[turn] = *(const Piece*)(from + at_[turn]);
-      }
-      __syncwarp();
+    for (int k = 0; k < kOutputs; ++k) {
+      is_wanted = is_wanted || is_wanted_[k];
     }
-  }
-  void put(int k, bool is_first, int steps) {
-    const int skipped = lags_[k] && is_first ? 1 : 0, end = is_wanted_[k] ? steps : 0;
+    if (!is_wanted) {
+      return;
+    }
     if (is_wide_) {
+      Piece pieces[kTurns];
 #pragma unroll
       for (int turn = 0; turn < kTurns; ++turn) {
-        if (step_[turn] >= skipped && step_[turn] < end && step_[turn] < kBlockSteps) {
-          *(Piece*)(to_[k] + further_[turn]) = pieces_[turn];
+        pieces[turn] = *(const Piece*)(from + at_[turn]);
+      }
+      __syncwarp();  // all are asked for before one is waited for
+#pragma unroll
+      for (int k = 0; k < kOutputs; ++k) {
+        const int skipped = lags_[k] && is_first ? 1 : 0, end = is_wanted_[k] ? steps : 0;
+#pragma unroll
+        for (int turn = 0; turn < kTurns; ++turn) {
+          if (step_[turn] >= skipped && step_[turn] < end && step_[turn] < kBlockSteps) {
+            *(Piece*)(to_[k] + further_[turn]) = pieces[turn];
+          }
         }
       }
     } else {
+#pragma unroll
+      for (int k = 0; k < kOutputs; ++k) {
+        const int skipped = lags_[k] && is_first ? 1 : 0, end = is_wanted_[k] ? steps : 0;
 #pragma unroll 1
-      for (int i = skipped * kColumns + int(threadIdx.x); i < end * kColumns; i += 32) {
-        to_[k][i / kColumns * stride_ + i % kColumns] = from_[i / kColumns * kPitch + i % kColumns];
+        for (int i = skipped * kColumns + int(threadIdx.x); i < end * kColumns; i += 32) {
+          to_[k][i / kColumns * stride_ + i % kColumns] =
+              from[i / kColumns * kPitch + i % kColumns];
+        }
       }
     }
-    to_[k] += kBlockSteps * stride_;
-  }
-
-  // All of it.
-  void store(const float* from, bool is_first, int steps) {
-    take(from);
 #pragma unroll
     for (int k = 0; k < kOutputs; ++k) {
-      put(k, is_first, steps);
+      to_[k] += kBlockSteps * stride_;
     }
   }
 
@@ -146,8 +150,6 @@ class StepStores {
   float* to_[kOutputs];  // the next block
   int step_[kTurns], at_[kTurns];
   long long further_[kTurns];
-  const float* from_ = nullptr;
-  Piece pieces_[kTurns];
 };
 
 }  // namespace antichain::device
