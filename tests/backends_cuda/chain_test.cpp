@@ -236,6 +236,33 @@ TEST(NarrowChain, TakesRecurrentLayers) {
               testing::HasSubstr("more units than a warp has lanes"));
 }
 
+// What is added to a product is what its sums begin with; a value that somebody else reads, too, is
+// added behind it.
+TEST(NarrowChain, SumsBeginWithWhatIsAdded) {
+  const auto text_of = [](const std::function<Var(Var s, Var x, Var w)>& body) {
+    Graph graph;
+    const Var xs = graph.input("xs", f32, {50, 4, 8}), h = graph.input("h", f32, {4, 8}),
+              w = graph.input("w", f32, {8, 8});
+    const Var last = chain(h, xs, [&](Var s, Var x) { return body(s, x, w); }).last;
+    const GraphCopy copy = optimise(graph, Vars{last}, {}, {});
+    return cuda::narrow_chain_kernel(copy.values[0].producer(),
+                                     cuda::ChainBody(copy.values[0].producer()))
+        .text;
+  };
+  const auto starts = testing::ContainsRegex("s0\\[4\\] = .v[0-9]+_0.;");
+  const auto add = testing::HasSubstr("functors::Add");
+  const std::string tanh_layer =
+      text_of([](Var s, Var x, Var w) { return tanh(matmul(s, w) + x); });
+  EXPECT_THAT(tanh_layer, starts);
+  EXPECT_THAT(tanh_layer, testing::Not(add));
+  const std::string reads_twice = text_of([](Var s, Var x, Var w) {
+    const Var product = matmul(s, w);
+    return tanh(product + x) * product;
+  });
+  EXPECT_THAT(reads_twice, testing::Not(starts));
+  EXPECT_THAT(reads_twice, add);
+}
+
 TEST_P(CudaChainOnGpu, HasTheValuesOfTheCpu) {
   if (const std::string reason = missing_gpu(); !reason.empty()) {
     GTEST_SKIP() << reason;
