@@ -1,8 +1,9 @@
 // How long walks through recurrent layers take on a GPU:
 //   bench_gpu_scan CELL STEPS BATCH UNITS [--engine=NAME] [--device=NAME] [--errors] [--chunk=N]
-// prints a line of JSON: milliseconds of the forward pass, and of both passes. CELL is rnn, gru or
-// lstm; the loss is of the last state, as for bitstreams (docs/design/scan.md). With --errors it
-// prints instead how far gradients are from those that back-propagation finds in f64 on the CPU.
+// prints a line of JSON: milliseconds of the forward pass as training has it, which keeps all
+// states, of the forward pass by itself, and of both passes. CELL is rnn, gru or lstm; the loss is
+// of the last state, as for bitstreams (docs/design/scan.md). With --errors it prints instead how
+// far gradients are from those that back-propagation finds in f64 on the CPU.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -12,6 +13,7 @@
 
 #include "antichain/autodiff/grad.h"
 #include "antichain/nn/recurrent.h"
+#include "antichain/ops/creation.h"
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/reduce.h"
 #include "antichain/ops/state_ops.h"
@@ -80,7 +82,7 @@ nn::Recurrent layer_of(const Wish& wish, Var xs, const std::string& engine) {
 struct Model {
   Session session;
   Graph graph;
-  Var loss;
+  Var loss, states;
   std::vector<Var> parameters;
 
   Model(const Wish& wish, const std::string& engine, const std::string& device, DType dtype)
@@ -89,7 +91,9 @@ struct Model {
                  .scan_chunk = wish.chunk}),
         graph(session.graph()) {
     const Var xs = graph.input("xs", dtype, {wish.steps, wish.batch, 1});
-    loss = sum(square(layer_of(wish, xs, engine).last));
+    const nn::Recurrent layer = layer_of(wish, xs, engine);
+    loss = sum(square(layer.last));
+    states = layer.all;
     parameters = optim::trained_parameters("bench_gpu_scan", loss, {});
   }
 };
@@ -130,10 +134,16 @@ double milliseconds(const Executable& run, const Feeds& feeds) {
 void measure(const Wish& wish) {
   Model model(wish, wish.engine, wish.device, f32);
   const Feeds feeds = {{"xs", model.session.backend().to_device(inputs_of(wish, f32))}};
-  const double forward = milliseconds(model.session.compile({model.loss}), feeds);
+  const double alone = milliseconds(model.session.compile({model.loss}), feeds);
+  buffer("states", zeros(model.graph, f32, model.states.shape()));
+  const double forward =
+      milliseconds(model.session.compile(
+                       {model.loss}, {.updates = {assign(model.graph, "states", model.states)}}),
+                   feeds);
   const double step = milliseconds(
       model.session.compile({model.loss}, {.updates = bench::keep_gradients(model.loss)}), feeds);
-  std::cout << "{\"forward\": " << forward << ", \"both\": " << step << '}' << std::endl;
+  std::cout << "{\"forward\": " << forward << ", \"alone\": " << alone << ", \"both\": " << step
+            << '}' << std::endl;
 }
 
 std::vector<Tensor> gradients(const Wish& wish, const std::string& engine,

@@ -161,7 +161,8 @@ TEST(CudaScan, ChunksAreMeasured) {
     const Var xs = graph.input("xs", f32, {3000, 4, 3});
     const Var loss = mean(nn::rnn(xs, 12, {.engine = "scan"}).all);
     const Executable step = session.compile(grad(loss, parameters(graph)));
-    const std::vector<Tensor> found = step({{"xs", Tensor::full(f32, {3000, 4, 3}, 0.1)}}).tensors();
+    const std::vector<Tensor> found =
+        step({{"xs", Tensor::full(f32, {3000, 4, 3}, 0.1)}}).tensors();
     std::string how;
     for (std::uint32_t id = 0; id < step.graph().num_ops(); ++id) {
       how += session.explain(step.graph().op(OpId{id}), {});

@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <map>
-
+#include "antichain/backends/cuda/block_states.h"
 #include "antichain/backends/cuda/element_code.h"
 #include "antichain/backends/cuda/narrow_chain.h"
 #include "antichain/backends/cuda/sum_starts.h"
@@ -31,25 +29,13 @@ class Writer {
         layout_(chain),
         body_(body),
         units_(narrow_units(body)),
-        starts_(body, narrow_units(body)) {
-    std::int64_t weights = 0;
-    for (const ChainStage& stage : body.stages) {
-      if (const auto* const product = std::get_if<ChainProduct>(&stage)) {
-        weights += product->left.columns * registers(product->out);
-      }
-    }
-    is_short_ = weights <= kFewWeights;
-    for (std::size_t i = 0; is_short_ && i < body.stages.size(); ++i) {
-      const auto* const product = std::get_if<ChainProduct>(&body.stages[i]);
-      if (product != nullptr && keeps_state(*product)) {
-        kept_.try_emplace(product->left.value, i);
-      }
-    }
-  }
+        is_short_(count_weights() <= kFewWeights),
+        starts_(body, units_),
+        kept_(chain, body, is_short_) {}
 
   ChainKernel write() {
     const std::string inside =
-        outputs_at_start() + read_once() + store_kept() + read_ahead() + take_step();
+        outputs_at_start() + read_once() + kept_.stores() + read_ahead() + take_step();
     const int unrolled = is_short_ ? 16 : 4;
     return {fmt::format("{}{}"
                         "  for (; done + kBlockSteps <= a.length; done += kBlockSteps) {{\n"
@@ -74,41 +60,26 @@ class Writer {
   }
   bool is_reversed() const { return chain_.attrs().get<bool>("reverse"); }
 
-  // Whether a product's lanes exchange the numbers of a state, and nothing else: a number each.
-  bool exchanges_units(const ChainProduct& product) const { return product.left.columns == units_; }
-  bool keeps_state(const ChainProduct& product) const {
-    return exchanges_units(product) && value(product.left.value).source == Source::state &&
-           columns_of(product.left.value) == units_;
+  std::int64_t count_weights() const {
+    std::int64_t weights = 0;
+    for (const ChainStage& stage : body_.stages) {
+      if (const auto* const product = std::get_if<ChainProduct>(&stage)) {
+        weights += product->left.columns * registers(product->out);
+      }
+    }
+    return weights;
   }
+
+  // Whether lanes exchange a number each.
+  bool exchanges_units(const ChainProduct& product) const { return product.left.columns == units_; }
   // Steps that the memory of an exchange is for, and numbers of each: lanes without a unit write,
   // too, behind the others.
-  bool is_kept(std::size_t stage) const {
-    return std::ranges::any_of(kept_, [stage](const auto& kept) { return kept.second == stage; });
+  std::string steps_held(std::size_t stage) const {
+    return kept_.is_kept(stage) ? "kBlockSteps" : "2";
   }
-  std::string steps_held(std::size_t stage) const { return is_kept(stage) ? "kBlockSteps" : "2"; }
   std::int64_t pitch_of(const ChainProduct& product) const {
     return exchanges_units(product) ? 32 : (product.left.columns + 3) / 4 * 4;
   }
-  // The state that an output holds, that is kept; -1: it is stored step by step.
-  int kept_before(int output) const {
-    const int state = output - layout_.first_before();
-    return state >= 0 && state < layout_.states && kept_.contains(state) ? state : -1;
-  }
-  int kept_after(int output) const {
-    for (const auto& [state, stage] : kept_) {
-      const int y = output - layout_.first_y();
-      if (y >= 0 && y < layout_.ys &&
-          is_same(body_.results[static_cast<std::size_t>(state)],
-                  body_.results[static_cast<std::size_t>(layout_.states + y)])) {
-        return state;
-      }
-    }
-    return -1;
-  }
-  static bool is_same(const ChainOperand& a, const ChainOperand& b) {
-    return a.value == b.value && a.first == b.first && a.columns == b.columns;
-  }
-
   // The register of an operand that belongs to the n-th piece of a result.
   std::string name_of(const ChainOperand& operand, std::int64_t piece) const {
     return fmt::format("v{}_{}", operand.value,
@@ -184,7 +155,7 @@ class Writer {
   std::string read_matrix(const ChainProduct& product, std::size_t stage) {
     const ChainValue& matrix = value(product.matrix);
     const std::int64_t inner = product.left.columns, padded = (inner + 3) / 4 * 4;
-    const std::int64_t floats = (is_kept(stage) ? kStepsKept : 2) * pitch_of(product);
+    const std::int64_t floats = (kept_.is_kept(stage) ? kStepsKept : 2) * pitch_of(product);
     std::string text = fmt::format(
         "  Column<float, 4>* const m{0} = {1};\n"
         "  for (int i = lane; i < {2}; i += 32) m{0}[i] = {{}};\n",
@@ -274,9 +245,10 @@ class Writer {
   // compiler would rather save registers.
   std::string exchange(const ChainProduct& product, std::size_t stage) const {
     const std::int64_t inner = product.left.columns, fours = (inner + 3) / 4;
-    std::string text = fmt::format(
-        "    float* const own{0} = &m{0}[({1} + n % {2}) * {3}].rows[0];\n", stage,
-        is_kept(stage) ? "half * kBlockSteps" : "0", steps_held(stage), pitch_of(product) / 4);
+    std::string text =
+        fmt::format("    float* const own{0} = &m{0}[({1} + n % {2}) * {3}].rows[0];\n", stage,
+                    kept_.is_kept(stage) ? "half * kBlockSteps" : "0", steps_held(stage),
+                    pitch_of(product) / 4);
     if (exchanges_units(product)) {
       text += fmt::format("    own{}[lane] = {};\n", stage, name_of(product.left, 0));
     } else {
@@ -356,7 +328,7 @@ class Writer {
   std::string outputs_at_start() const {
     std::string text;
     for (int i = 0; i < chain_.num_outputs(); ++i) {
-      if (kept_before(i) >= 0 || kept_after(i) >= 0) {
+      if (kept_.holds(i)) {
         continue;
       }
       const std::int64_t columns = chain_.output(i).shape().back().constant();
@@ -372,7 +344,7 @@ class Writer {
 
   // What is kept is stored block by block.
   std::string write_out(int output, const ChainOperand& from) const {
-    if (kept_before(output) >= 0 || kept_after(output) >= 0) {
+    if (kept_.holds(output)) {
       return "";
     }
     std::string text = fmt::format("    if (w{}) {{\n", output);
@@ -382,51 +354,12 @@ class Writer {
     return text + fmt::format("    }}\n    o{}.advance();\n", output);
   }
 
-  // Stores the steps of the block that is kept in one half of the memory: the states before each
-  // step, which are those behind the step before.
-  std::string store_kept() const {
-    std::string declared, stored;
-    for (const auto& [state, stage] : kept_) {
-      std::string places, lags;
-      int outputs = 0;
-      for (int i = layout_.states; i < chain_.num_outputs(); ++i) {
-        if (kept_before(i) == state || kept_after(i) == state) {
-          const std::string_view separator = outputs++ > 0 ? ", " : "";
-          places += fmt::format("{}first_row(a.out[{}])", separator, i);
-          lags += fmt::format("{}{}", separator, kept_after(i) == state);
-        }
-      }
-      declared +=
-          fmt::format("  StepStores<kUnits, {0}> k{1}({{{2}}}, {{{3}}}, {4}a.rows * kUnits);\n",
-                      outputs, state, places, lags, is_reversed() ? "-" : "");
-      stored += fmt::format(
-          "    k{}.store(&m{}[from * kBlockSteps * 8].rows[0], is_first, steps);\n", state, stage);
-    }
-    return fmt::format(
-        "  long long done = 0;\n  int half = 0;\n"
-        "  const auto first_row = [&](void* output) {{\n    return output == nullptr ? nullptr : "
-        "(float*)output + (first * a.rows + row) * kUnits;\n  }};\n{}"
-        "  const auto store_kept = [&](int from, bool is_first, int steps) {{\n{}  }};\n"
-        "  const auto store_block = [&] {{ store_kept(1 - half, done == kBlockSteps, kBlockSteps); "
-        "}};\n",
-        declared, stored);
-  }
-
-  // The last states, and what was to be stored behind the next step.
   std::string write_last() const {
     std::string text;
     for (int i = 0; i < layout_.states; ++i) {
       text += write_out(i, {.value = i, .columns = columns_of(i)});
     }
-    for (int i = layout_.first_y(); i < layout_.first_y() + layout_.ys; ++i) {
-      if (const int state = kept_after(i); state >= 0) {
-        text += fmt::format(
-            "  if (owns && a.out[{0}] != nullptr && a.length > 0) {{\n"
-            "    ((float*)a.out[{0}])[({1} * a.rows + row) * kUnits + unit] = v{2}_0;\n  }}\n",
-            i, is_reversed() ? "0" : "(a.length - 1)", state);
-      }
-    }
-    return text;
+    return text + kept_.store_last();
   }
 
   // The results become the states, none of which is another state, and the next step's values take
@@ -451,9 +384,9 @@ class Writer {
   ChainLayout layout_;
   const ChainBody& body_;
   std::int64_t units_, shared_floats_ = 0;
-  bool is_short_ = false;
+  bool is_short_;
   SumStarts starts_;
-  std::map<int, std::size_t> kept_;  // by state: the stage that exchanges it
+  BlockStates kept_;
 };
 
 }  // namespace
