@@ -29,8 +29,11 @@ Support supports(Op op, std::size_t most_shared) {
 ChainKernel kernel_for(Op op, std::int64_t rows, const DeviceContext& device, ChainShape& shape) {
   const ChainBody body(op);
   if (narrow_chain_support(body).yes) {
-    shape = {.rows_per_block = 1, .threads = kWarp, .buffers = 0};
-    return narrow_chain_kernel(op, body);
+    ChainKernel narrow = narrow_chain_kernel(op, body);
+    if (narrow.shared_bytes <= device.most_shared_bytes()) {
+      shape = {.rows_per_block = 1, .threads = kWarp, .buffers = 0};
+      return narrow;
+    }
   }
   while (shape.rows_per_block < kMostRows &&
          rows > shape.rows_per_block * device.num_multiprocessors()) {
