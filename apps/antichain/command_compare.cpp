@@ -1,6 +1,8 @@
 // `antichain compare`: the same recipe, seed and data by several engines.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "antichain/base/atomic_file.h"
@@ -29,6 +31,33 @@ const std::vector<std::string> kHeaders = {"engine",        "train loss", "test 
                                            "test accuracy", "time",       "per step",
                                            "samples/s",     "memory",     "gradient error"};
 
+// The time between one step and the next, in the middle of all: a first step is compiled and
+// measured by, too, which would be most of a short comparison.
+class StepPace {
+ public:
+  void step() {
+    const Clock::time_point now = Clock::now();
+    if (last_ != Clock::time_point()) {
+      seconds_.push_back(std::chrono::duration<double>(now - last_).count());
+    }
+    last_ = now;
+  }
+  double seconds(double otherwise) const {
+    if (seconds_.empty()) {
+      return otherwise;
+    }
+    std::vector<double> sorted = seconds_;
+    std::ranges::nth_element(sorted,
+                             sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2));
+    return sorted[sorted.size() / 2];
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point last_;
+  std::vector<double> seconds_;
+};
+
 // One engine's row, as text and as JSON, and its curves.
 struct Row {
   std::vector<std::string> cells;
@@ -43,17 +72,19 @@ Row run_engine(const Recipe& recipe, RecipeContext context, const std::string& e
   RecipeRun run(recipe, context);
   fmt::print(globals.output.progress(), "{}\n", engine);
   curves.start(engine);
+  StepPace pace;
   const TrainResult result = [&] {
     ProgressBar bar(globals.output.progress());
     return run.train(
         {.max_steps = arguments.max_steps, .progress = [&](const TrainProgress& progress) {
            curves.add(progress.loss);
+           pace.step();
            bar.update(progress);
          }});
   }();
   const RunSummary summary = run.summarize(result);
   Json json = summary_json(run, summary);
-  const double step_seconds = summary.seconds / static_cast<double>(summary.steps);
+  const double step_seconds = pace.seconds(summary.seconds / static_cast<double>(summary.steps));
   json["gradient_error"] = error;
   json["step_seconds"] = step_seconds;
   return {.cells = {engine, fmt::format("{:.5g}", summary.train_loss),
