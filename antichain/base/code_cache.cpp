@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <vector>
 
@@ -21,6 +22,14 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kDigestLength = 64;
+
+// Looking at all files takes milliseconds where they are thousands, so only every so manieth store
+// does it, whichever process it is of, and those of files that are large against all there may be.
+constexpr std::uintmax_t kStoresPerLook = 64;
+
+bool looks_for_room(const std::string& key, std::uintmax_t bytes, std::uintmax_t max_bytes) {
+  return std::hash<std::string>()(key) % kStoresPerLook == 0 || bytes * kStoresPerLook > max_bytes;
+}
 
 std::string digest_of(const std::string& bytes) {
   Sha256 digest;
@@ -57,7 +66,9 @@ void CodeCache::store(const std::string& key, const std::string& bytes) const {
   const fs::path aside = folder_ / fmt::format("{}.{}.{}", key, getpid(), counter++);
   try {
     fs::create_directories(folder_);
-    make_room();
+    if (looks_for_room(key, bytes.size(), max_bytes_)) {
+      make_room();
+    }
     AtomicFile file(aside);
     file.write(digest_of(bytes));
     file.write(bytes);

@@ -265,6 +265,24 @@ TEST(CodeCache, ManyProcessesAtOnce) {
   fs::remove_all(folder);
 }
 
+// Small files, of which there may be many, are not looked at whenever one is stored; that there are
+// not too many of them holds all the same, but for some.
+TEST(CodeCache, StaysNearItsSize) {
+  const fs::path folder =
+      fs::temp_directory_path() / ("antichain-size-" + std::to_string(getpid()));
+  const CodeCache cache(folder, 100'000);
+  for (int i = 0; i < 2000; ++i) {
+    cache.store(fmt::format("{:064x}", i * 7919), std::string(200, 'x'));
+  }
+  std::uintmax_t bytes = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    bytes += entry.file_size();
+  }
+  EXPECT_GT(bytes, 50'000);
+  EXPECT_LT(bytes, 250'000);  // 2000 files are more than twice as much
+  fs::remove_all(folder);
+}
+
 TEST(CodeCache, ForgetsWhatWasUsedLongestAgo) {
   const fs::path folder =
       fs::temp_directory_path() / ("antichain-room-" + std::to_string(getpid()));
