@@ -21,7 +21,7 @@ test: install-packages  ## install packages and a data set, build, and run every
 	@scripts/install_packages data || echo "no data sets from the distribution: their tests are skipped"
 	@$(MAKE) --no-print-directory build
 	$(call test,release)
-	@build/tests/conformance/test_conformance --gtest_brief=1  # prints how many cases it holds
+	@scripts/count_cases build
 
 test-gpu:  ## build and run what needs an NVIDIA GPU; prints how many cases ran there, and what ran on the host
 	$(call build,cuda,--target tests-gpu)

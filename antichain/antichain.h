@@ -14,7 +14,9 @@
 #include "antichain/graph/dim.h"
 #include "antichain/graph/graph.h"
 #include "antichain/graph/ids.h"
+#include "antichain/graph/op_table.h"
 #include "antichain/graph/print.h"
+#include "antichain/graph/stable_vector.h"
 #include "antichain/graph/var.h"
 #include "antichain/nn/attention.h"
 #include "antichain/nn/convolution.h"
@@ -67,6 +69,7 @@
 #include "antichain/session/calibration.h"
 #include "antichain/session/eager.h"
 #include "antichain/session/session.h"
+#include "antichain/session/threads.h"
 
 // Data.
 #include "antichain/base/host_device.h"

@@ -94,6 +94,30 @@ StepModel transformer(std::int64_t batch, std::int64_t steps, std::int64_t width
   return {loss, optimiser, {{"x", numbers(f32, shape)}, {"target", numbers(f32, shape)}}};
 }
 
+StepModel gpt(std::int64_t batch, const GptSizes& sizes) {
+  const auto loss = [=](Graph& graph, DType precision) {
+    const Var tokens = graph.input("tokens", i64, {batch, sizes.steps});
+    const Var next = graph.input("next", i64, {batch, sizes.steps});
+    const Var places =
+        parameter("places", random_normal(graph, f32, {sizes.steps, sizes.width}) * 0.02);
+    Var x = cast(nn::embedding(tokens, sizes.vocabulary, sizes.width) + places, precision);
+    for (std::int64_t n = 0; n < sizes.layers; ++n) {
+      x = nn::transformer_block(
+          x, {.name = "block_" + std::to_string(n), .heads = sizes.heads, .causal = true});
+    }
+    const Var logits = nn::linear(nn::layer_norm(x), sizes.vocabulary);
+    return mean(nn::cross_entropy(logits, next));
+  };
+  const auto tokens = [&](std::int64_t first) {
+    Tensor result = Tensor::empty(i64, {batch, sizes.steps});
+    for (std::int64_t i = 0; i < result.numel(); ++i) {
+      result.data<std::int64_t>()[i] = (first + i) * 7 % sizes.vocabulary;
+    }
+    return result;
+  };
+  return {loss, adam, {{"tokens", tokens(0)}, {"next", tokens(1)}}};
+}
+
 StepModel gcn(const GraphSizes& sizes, std::int64_t hidden) {
   const auto loss = [=](Graph& graph, DType precision) {
     const Csr adjacency = as_constant(graph, random_edges(sizes), precision);

@@ -30,6 +30,11 @@ StepModel gru(std::int64_t steps, std::int64_t batch, std::int64_t inputs, std::
 StepModel resnet(std::int64_t batch);
 StepModel transformer(std::int64_t batch, std::int64_t steps, std::int64_t width,
                       std::int64_t heads, const Optimiser& optimiser);
+/// A language model: embedded tokens, transformer layers that look back, logits of the next token.
+struct GptSizes {
+  std::int64_t steps, width, heads, layers, vocabulary;
+};
+StepModel gpt(std::int64_t batch, const GptSizes& sizes);
 StepModel gcn(const GraphSizes& sizes, std::int64_t hidden);
 /// Residual layers with weights of their own, as one chain along the depth.
 StepModel ode_net(std::int64_t batch, std::int64_t width, std::int64_t depth);

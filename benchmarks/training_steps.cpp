@@ -21,6 +21,9 @@ TrainingStep StepCase::make(const OptimiserOptions& options, const std::string& 
 std::vector<StepCase> training_steps() {
   const auto wide_mlp = [](std::int64_t batch) { return mlp(batch, {1024, 1024, 10}, adam); };
   const auto block = [](std::int64_t batch) { return transformer(batch, 1024, 768, 12, adam); };
+  const auto small_gpt = [](std::int64_t batch) {
+    return gpt(batch, {.steps = 128, .width = 128, .heads = 4, .layers = 4, .vocabulary = 256});
+  };
   return {
       {"mlp 784-512-512-10 B=128 sgd", 128,
        [](std::int64_t batch) {
@@ -39,6 +42,7 @@ std::vector<StepCase> training_steps() {
       {"resnet18 32x32 B=64 bf16", 64, resnet, bf16},
       {"transformer d=768 heads=12 T=1024 B=8 adam", 8, block},
       {"transformer d=768 heads=12 T=1024 B=8 adam bf16", 8, block, bf16},
+      {"gpt d=128 layers=4 heads=4 T=128 B=4 adam", 4, small_gpt},
   };
 }
 

@@ -10,7 +10,7 @@ namespace antichain::bench {
 
 namespace {
 
-constexpr std::int64_t kClasses = 10, kPixels = 32;
+constexpr std::int64_t kVggClasses = 10, kPixels = 32;
 constexpr int kPool = 0;  // among the channels of convolutions
 const std::vector<int> kLayers = {64,  kPool, 128,   kPool, 256, 256,  kPool,
                                   512, 512,   kPool, 512,   512, kPool};
@@ -75,7 +75,7 @@ std::vector<StagePattern> patterns(double kept, std::uint64_t seed, std::size_t 
   const WindowSteps steps{{1}, {0}, {1}};
   stages.push_back({"linear", pruned({.windows = {{1}, {1}, {1}, steps},
                                       .in_channels = channels,
-                                      .out_channels = kClasses},
+                                      .out_channels = kVggClasses},
                                      pruning)});
   return stages;
 }

@@ -13,11 +13,24 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
 
+# What one clone compiled, others find: paths below the repository are hashed relative to it, and those
+# that messages contain begin there (antichain_name_sources_by_repository).
 find_program(ANTICHAIN_CCACHE ccache)
 mark_as_advanced(ANTICHAIN_CCACHE)
 if(ANTICHAIN_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${ANTICHAIN_CCACHE}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}"
+    CCACHE_NOHASHDIR=1 "CCACHE_IGNOREOPTIONS=-ffile-prefix-map=*" "${ANTICHAIN_CCACHE}")
 endif()
+
+# The first of these that is there links a program in a quarter of the time of GNU's own.
+include(CheckLinkerFlag)
+foreach(linker lld gold)
+  check_linker_flag(CXX -fuse-ld=${linker} ANTICHAIN_LINKS_WITH_${linker})
+  if(ANTICHAIN_LINKS_WITH_${linker})
+    add_link_options(-fuse-ld=${linker})
+    break()
+  endif()
+endforeach()
 
 if(ANTICHAIN_SANITIZE)
   # For the whole build, GoogleTest from sources included, so that no report comes from a seam.

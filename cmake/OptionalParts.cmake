@@ -84,15 +84,10 @@ macro(antichain_find_BLAS)
   endif()
 endmacro()
 
-macro(antichain_find_OPENMP)
-  find_package(OpenMP QUIET COMPONENTS CXX)
-  set(found ${OpenMP_CXX_FOUND})
-  set(version "${OpenMP_CXX_VERSION}")
-endmacro()
-
-# Target antichain::onednn. The cpu backend tells oneDNN through OpenMP to use one thread per call,
-# so both must be there, and oneDNN must be of the kind that listens.
+# Target antichain::onednn. The cpu backend, which has threads of its own, tells oneDNN through OpenMP
+# to use one thread per call, so both must be there, and oneDNN must be of the kind that listens.
 macro(antichain_find_ONEDNN)
+  find_package(OpenMP QUIET COMPONENTS CXX)
   # Its package stops with an error where it was built with OpenCL and OpenCL's files are missing.
   find_path(ANTICHAIN_DNNL_CONFIG dnnl-config.cmake HINTS "${dnnl_DIR}" ENV dnnl_DIR
     PATH_SUFFIXES "lib/${CMAKE_LIBRARY_ARCHITECTURE}/cmake/dnnl" lib64/cmake/dnnl lib/cmake/dnnl)
@@ -114,7 +109,7 @@ macro(antichain_find_ONEDNN)
     add_library(antichain_onednn INTERFACE)
     add_library(antichain::onednn ALIAS antichain_onednn)
     set_target_properties(antichain_onednn PROPERTIES EXPORT_NAME onednn)
-    target_link_libraries(antichain_onednn INTERFACE DNNL::dnnl)
+    target_link_libraries(antichain_onednn INTERFACE DNNL::dnnl OpenMP::OpenMP_CXX)
   endif()
 endmacro()
 
@@ -181,7 +176,6 @@ macro(antichain_find_CURL)
 endmacro()
 
 antichain_optional_part(BLAS "BLAS" "fast matrix products and convolutions in the cpu backend")
-antichain_optional_part(OPENMP "OpenMP" "threads inside the ops of the cpu backend")
 antichain_optional_part(ONEDNN "oneDNN" "fast matrix products and convolutions in the cpu backend")
 antichain_optional_part(LLVM "LLVM" "compiled code for fused element-wise ops in the cpu backend")
 antichain_optional_part(ZLIB "zlib" "reading data packed with gzip")

@@ -5,7 +5,23 @@
 # from the root of the repository, so that what is installed does not name the folder of the build.
 function(antichain_name_sources_by_repository target)
   target_compile_options(${target} PRIVATE
-    "$<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>")
+    "$<$<COMPILE_LANGUAGE:CXX>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=>")
+endfunction()
+
+# antichain_compile_together(<target> <sources>): compiles so many sources at a time as one (a unity
+# build): headers, most of what there is to compile, are read once for all of them. Sources with
+# options of their own stay by themselves. scripts/check_layering sees to it that names fit.
+function(antichain_compile_together target sources)
+  set_target_properties(${target} PROPERTIES
+    UNITY_BUILD ${ANTICHAIN_UNITY_BUILD} UNITY_BUILD_BATCH_SIZE ${sources})
+endfunction()
+
+# antichain_compile_quickly(<target>): with little optimisation, for programs that run once or compute
+# nothing themselves.
+function(antichain_compile_quickly target)
+  if(NOT ANTICHAIN_SANITIZE)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
 endfunction()
 
 function(antichain_link target scope)
@@ -50,6 +66,7 @@ function(antichain_module name)
   target_include_directories(${target} PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>")
   antichain_set_warnings(${target})
   antichain_name_sources_by_repository(${target})
+  antichain_compile_together(${target} 8)
   antichain_link(${target} PUBLIC ${arg_DEPENDS})
   antichain_link(${target} PRIVATE ${arg_PRIVATE_DEPENDS})
 endfunction()
@@ -64,6 +81,7 @@ function(antichain_program name)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   antichain_set_warnings(${name})
   antichain_name_sources_by_repository(${name})
+  antichain_compile_together(${name} 16)
   antichain_link(${name} PRIVATE ${arg_DEPENDS})
 endfunction()
 
@@ -75,24 +93,31 @@ function(antichain_example name)
   set(target example_${name})
   add_executable(${target} ${arg_SOURCE})
   antichain_set_warnings(${target})
+  antichain_compile_quickly(${target})
   antichain_link(${target} PRIVATE antichain)
   add_test(NAME example/${name} COMMAND ${target})
   set_tests_properties(example/${name} PROPERTIES LABELS example TIMEOUT 120)
 endfunction()
 
 # antichain_test(<name> SOURCES <file>... [DEPENDS <module>...] [LABELS <label>...] [TIMEOUT <s>]
-#                [WHOLE])
-# Makes the GoogleTest program test_<name>. Each of its cases is a CTest test `<name>/Suite.Case`;
-# WHOLE, or a sanitizer (starting a process is dear there), makes the program one test. A test is
-# labelled `core` unless it is labelled `slow`; `memory` and `threads` are what ASan and TSan run.
-# Target tests-<label> builds a label's programs.
+#                [SHARDS <n>] [COMPUTES])
+# Makes the GoogleTest program test_<name>. It is one CTest test, because starting a process for each
+# of its cases takes longer than most of them; a program that takes long is cut into SHARDS that run
+# side by side, `<name>/1` and so on. COMPUTES is for tests that work more than what they test: they
+# are optimised. A test is labelled `core` unless it is labelled `slow`; `memory` and `threads` are
+# what ASan and TSan run. Target tests-<label> builds a label's programs.
 function(antichain_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "WHOLE" "TIMEOUT" "SOURCES;DEPENDS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPUTES" "TIMEOUT;SHARDS" "SOURCES;DEPENDS;LABELS")
   antichain_check_arguments(antichain_test SOURCES)
   set(target test_${name})
   add_executable(${target} ${arg_SOURCES})
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
   antichain_set_warnings(${target})
+  antichain_name_sources_by_repository(${target})
+  antichain_compile_together(${target} 12)
+  if(NOT arg_COMPUTES)
+    antichain_compile_quickly(${target})
+  endif()
   antichain_link(${target} PRIVATE ${arg_DEPENDS} GTest::gmock GTest::gtest_main)
 
   set(labels ${arg_LABELS})
@@ -106,24 +131,25 @@ function(antichain_test name)
     add_dependencies(tests-${label} ${target})
   endforeach()
 
-  if(ANTICHAIN_SANITIZE OR arg_WHOLE)
-    set(timeout 900)  # seconds, for all cases together
-    add_test(NAME ${name} COMMAND ${target})
-    set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout})
-  else()
-    set(timeout 120)  # seconds, for one case
-    if(arg_TIMEOUT)
-      set(timeout ${arg_TIMEOUT})
-    endif()
-    gtest_discover_tests(${target} TEST_PREFIX "${name}/" TEST_LIST ${target}_cases
-      NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60)
-    # gtest_discover_tests() itself cannot pass on a list, so the labels are set after discovery.
-    set(properties_file "${CMAKE_CURRENT_BINARY_DIR}/${target}_properties.cmake")
-    file(CONFIGURE OUTPUT "${properties_file}" @ONLY CONTENT [[
-if(@target@_cases)
-  set_tests_properties(${@target@_cases} PROPERTIES LABELS "@labels@" TIMEOUT @timeout@)
-endif()
-]])
-    set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${properties_file}")
+  set(cost 0)
+  set(timeout 600)  # seconds, for all cases of a process together
+  if(arg_TIMEOUT)
+    set(timeout ${arg_TIMEOUT})
   endif()
+  set(shards 1)
+  if(arg_SHARDS)
+    set(shards ${arg_SHARDS})
+    set(cost 100)  # first of all, so that no core waits for the last one
+  endif()
+  math(EXPR last "${shards} - 1")
+  foreach(shard RANGE ${last})
+    set(test ${name})
+    if(shards GREATER 1)
+      math(EXPR number "${shard} + 1")
+      set(test ${name}/${number})
+    endif()
+    add_test(NAME ${test} COMMAND ${target} --gtest_brief=1)
+    set_tests_properties(${test} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} COST ${cost}
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${shards};GTEST_SHARD_INDEX=${shard}")
+  endforeach()
 endfunction()

@@ -12,9 +12,7 @@ namespace antichain {
 
 namespace {
 
-constexpr OptionKind kInteger = OptionKind::integer;
-
-Objective build(const ModelContext& context, std::int64_t classes) {
+Objective build_bitstream(const ModelContext& context, std::int64_t classes) {
   const RecipeSettings& settings = context.settings;
   const Var bits = context.input("x", {"batch", settings.integer("length")});
   const Var y = context.graph.input("y", i64, {"batch"});
@@ -47,7 +45,7 @@ Recipe bitstream_rnn_recipe() {
                 data::Splits data = data::bitstream({.length = context.settings.integer("length"),
                                                      .samples = context.settings.integer("samples"),
                                                      .seed = context.seed});
-                return classification(std::move(data), build);
+                return classification(std::move(data), build_bitstream);
               },
           .engine_for_chain = true};
 }

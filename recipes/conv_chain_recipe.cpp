@@ -18,7 +18,6 @@ namespace {
 constexpr std::int64_t kWindow = 3;
 
 std::vector<RecipeOption> conv_chain_options() {
-  constexpr OptionKind kInteger = OptionKind::integer;
   return with_chain_options(with_training_options(
       {{"depth", kInteger, "32", "convolutions behind each other", 1, 1e7},
        {"channels", kInteger, "4", "channels of the images and of all convolutions", 1, 4096},
@@ -53,7 +52,7 @@ Var convolutions(const ModelContext& context, Var x) {
       .last[0];
 }
 
-Objective build(const ModelContext& context, std::int64_t classes) {
+Objective build_conv_chain(const ModelContext& context, std::int64_t classes) {
   const std::int64_t channels = context.settings.integer("channels");
   const std::int64_t size = context.settings.integer("size");
   const Var x = context.input("x", {"batch", channels, size, size});
@@ -74,7 +73,7 @@ Recipe conv_chain_recipe() {
                 data::Splits data = data::stripes({.channels = context.settings.integer("channels"),
                                                    .size = context.settings.integer("size"),
                                                    .seed = context.seed});
-                return classification(std::move(data), build);
+                return classification(std::move(data), build_conv_chain);
               },
           .engine_for_chain = true};
 }

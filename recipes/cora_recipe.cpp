@@ -13,8 +13,6 @@ namespace antichain {
 
 namespace {
 
-constexpr OptionKind kInteger = OptionKind::integer, kNumber = OptionKind::number;
-
 // A sample is a node: its number and its class. The graph itself is part of the model.
 data::DatasetPtr nodes(const data::CitationGraph& graph, const std::vector<std::int64_t>& numbers) {
   const std::vector<std::int64_t> labels = graph.labels.to_vector<std::int64_t>();
@@ -42,7 +40,7 @@ Csr drop(Csr features, const nn::DropoutOptions& options) {
   return features;
 }
 
-Objective build(const ModelContext& context, const data::CitationGraph& graph) {
+Objective build_cora(const ModelContext& context, const data::CitationGraph& graph) {
   const RecipeSettings& settings = context.settings;
   const nn::DropoutOptions dropout{.rate = settings.number("dropout"),
                                    .training = context.training};
@@ -68,7 +66,7 @@ Task prepare(const RecipeContext& context) {
                    .test = nodes(*graph, graph->test),
                    .num_classes = graph->num_classes,
                    .class_names = graph->class_names},
-          .model = [graph](const ModelContext& model) { return build(model, *graph); }};
+          .model = [graph](const ModelContext& model) { return build_cora(model, *graph); }};
 }
 
 }  // namespace

@@ -16,13 +16,12 @@ namespace {
 
 constexpr std::int64_t kSide = 28, kClasses = 10;
 constexpr std::int64_t kHidden = 128;  // units behind the convolutions
-constexpr OptionKind kInteger = OptionKind::integer, kNumber = OptionKind::number;
 
 RecipeOption dropout_option(const std::string& fallback) {
   return {"dropout", kNumber, fallback, "part of the hidden values set to 0 in training", 0, 0.9};
 }
 
-Objective classify(const ModelContext& context, Var logits) {
+Objective classify_logits(const ModelContext& context, Var logits) {
   const Var y = context.graph.input("y", i64, {"batch"});
   return {.losses = nn::cross_entropy(logits, y), .hits = nn::is_correct(logits, y)};
 }
@@ -37,7 +36,7 @@ Objective build_mlp(const ModelContext& context) {
     x = relu(nn::linear(x, width, {.name = layer, .weight = nn::he_normal}));
     x = nn::dropout(x, dropout);
   }
-  return classify(context, nn::linear(x, kClasses, {.name = "out"}));
+  return classify_logits(context, nn::linear(x, kClasses, {.name = "out"}));
 }
 
 // Convolution, norm, relu.
@@ -61,7 +60,7 @@ Objective build_cnn(const ModelContext& context) {
   constexpr std::int64_t kPooled = kSide / 4;
   x = nn::dropout(reshape(x, {x.dim(0), 2 * channels * kPooled * kPooled}), dropout);
   x = relu(nn::linear(x, kHidden, {.name = "hidden", .weight = nn::he_normal}));
-  return classify(context, nn::linear(nn::dropout(x, dropout), kClasses, {.name = "out"}));
+  return classify_logits(context, nn::linear(nn::dropout(x, dropout), kClasses, {.name = "out"}));
 }
 
 using Load = data::Splits (*)(const std::filesystem::path& folder, const data::Normalisation&);

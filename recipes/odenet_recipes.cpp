@@ -11,8 +11,6 @@ namespace antichain {
 
 namespace {
 
-constexpr OptionKind kInteger = OptionKind::integer, kNumber = OptionKind::number;
-
 std::vector<RecipeOption> odenet_options(const std::string& width, const std::string& layers,
                                          const std::string& time) {
   return {{"width", kInteger, width, "channels of the residual layers", 1, 4096},

@@ -16,13 +16,11 @@ namespace antichain {
 
 namespace {
 
-constexpr OptionKind kInteger = OptionKind::integer, kNumber = OptionKind::number;
-
 RecipeOption smoothing_option(const std::string& fallback) {
   return {"smoothing", kNumber, fallback, "part of the target that goes to all classes", 0, 0.9};
 }
 
-Objective classify(const ModelContext& context, Var features, std::int64_t classes) {
+Objective classify_features(const ModelContext& context, Var features, std::int64_t classes) {
   const Var y = context.graph.input("y", i64, {"batch"});
   const nn::DropoutOptions dropout{.rate = context.settings.number("dropout"),
                                    .training = context.training};
@@ -53,7 +51,7 @@ Objective build_agnews(const ModelContext& context, std::int64_t vocabulary, std
           .all;
   const Var mask = expand_dims(there, -1);
   const Var mean_state = sum(all * mask, {0}) / maximum(sum(mask, {0}), 1);
-  return classify(context, mean_state, classes);
+  return classify_features(context, mean_state, classes);
 }
 
 Task prepare_agnews(const RecipeContext& context) {
@@ -80,7 +78,7 @@ Objective build_har(const ModelContext& context, std::int64_t classes) {
   const nn::Recurrent states = nn::gru(
       xs, settings.integer("hidden"),
       {.layers = settings.integer("layers"), .engine = context.engine, .forward = context.forward});
-  return classify(context, mean(states.all, {0}), classes);
+  return classify_features(context, mean(states.all, {0}), classes);
 }
 
 }  // namespace

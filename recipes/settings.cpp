@@ -4,25 +4,16 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 
 #include "antichain/base/edit_distance.h"
 #include "antichain/base/error.h"
+#include "antichain/base/parse_number.h"
 
 namespace antichain {
 
 namespace {
-
-// The whole text as a number, or nothing.
-template <class T>
-std::optional<T> parse(std::string_view text) {
-  T value{};
-  const char* end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, value);
-  return result.ec == std::errc() && result.ptr == end ? std::optional<T>(value) : std::nullopt;
-}
 
 void check(const RecipeOption& option, std::string_view value) {
   if (option.kind == OptionKind::text) {
@@ -35,14 +26,12 @@ void check(const RecipeOption& option, std::string_view value) {
             value);
     return;
   }
-  std::optional<double> number = parse<double>(value);
-  const bool whole = parse<std::int64_t>(value).has_value();
-  if (number && (!std::isfinite(*number) || (option.kind == OptionKind::integer && !whole))) {
-    number = std::nullopt;
-  }
-  require(number.has_value(), "option '{}' must be a {}, got '{}'", option.name,
-          option.kind == OptionKind::integer ? "whole number" : "number", value);
-  require(*number >= option.min && *number <= option.max,
+  const bool is_integer = option.kind == OptionKind::integer;
+  const double number = parse_number<double>(value).value_or(std::nan(""));
+  require(std::isfinite(number) && (!is_integer || parse_number<std::int64_t>(value).has_value()),
+          "option '{}' must be a {}, got '{}'", option.name, is_integer ? "whole number" : "number",
+          value);
+  require(number >= option.min && number <= option.max,
           "option '{}' must be within [{}, {}], got {}", option.name, option.min, option.max,
           value);
 }
@@ -86,13 +75,13 @@ const std::string& RecipeSettings::text(std::string_view name) const {
 }
 
 std::int64_t RecipeSettings::integer(std::string_view name) const {
-  const std::optional<std::int64_t> value = parse<std::int64_t>(text(name));
+  const std::optional<std::int64_t> value = parse_number<std::int64_t>(text(name));
   ensure(value.has_value(), "option '{}' is not an integer", name);
   return *value;
 }
 
 double RecipeSettings::number(std::string_view name) const {
-  const std::optional<double> value = parse<double>(text(name));
+  const std::optional<double> value = parse_number<double>(text(name));
   ensure(value.has_value(), "option '{}' is not a number", name);
   return *value;
 }

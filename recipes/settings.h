@@ -11,6 +11,8 @@
 namespace antichain {
 
 enum class OptionKind { integer, number, text, choice };
+// For lists of options, where most are of these kinds.
+inline constexpr OptionKind kInteger = OptionKind::integer, kNumber = OptionKind::number;
 
 struct RecipeOption {
   std::string name;

@@ -14,7 +14,6 @@ constexpr std::int64_t kTrainPoints = 1000, kTestPoints = 1000;
 constexpr std::int64_t kTrainStream = 0, kTestStream = 1;
 
 std::vector<RecipeOption> spirals_options() {
-  constexpr OptionKind kInteger = OptionKind::integer, kNumber = OptionKind::number;
   return with_training_options(
       {
           {"hidden", kInteger, "64", "width of the two hidden layers (12 with engine=forward)", 1,
@@ -43,7 +42,7 @@ data::DatasetPtr draw(const RecipeContext& context, std::int64_t points, std::in
                         .stream = stream});
 }
 
-Objective build(const ModelContext& context) {
+Objective build_spirals(const ModelContext& context) {
   const std::int64_t hidden = context.settings.integer("hidden");
   const std::int64_t arms = context.settings.integer("arms");
   const Var x = context.input("x", {"batch", 2});
@@ -63,7 +62,7 @@ Recipe spirals_recipe() {
           [](const RecipeContext& context) {
             return Task{.data = {.train = draw(context, kTrainPoints, kTrainStream),
                                  .test = draw(context, kTestPoints, kTestStream)},
-                        .model = build};
+                        .model = build_spirals};
           },
       .settle = settle_fallbacks};
 }

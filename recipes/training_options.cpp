@@ -133,7 +133,6 @@ Schedule schedule_of(const RecipeSettings& settings, std::int64_t steps_per_epoc
 
 std::vector<RecipeOption> with_training_options(std::vector<RecipeOption> own,
                                                 const TrainingDefaults& defaults) {
-  constexpr OptionKind kInteger = OptionKind::integer, kNumber = OptionKind::number;
   const std::vector<RecipeOption> shared = {
       {"epochs", kInteger, defaults.epochs, "passes over the training set", 1, 1e6},
       {"batch", kInteger, defaults.batch, "examples per step", 1, 1e6},

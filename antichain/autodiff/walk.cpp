@@ -10,8 +10,6 @@ namespace antichain {
 
 namespace {
 
-bool has_rule(Op op) { return op.def().vjp || op.def().jvp || op.def().decompose; }
-
 bool carries_gradient(Var var) { return is_float(var.dtype()); }
 
 // Tells values apart: across regions, a captured parameter is the value that it stands for.
@@ -46,7 +44,7 @@ Between find_between(Graph& graph, std::span<const Var> inputs, std::span<const 
     for (int i = 0; i < op.num_inputs() && !depends; ++i) {
       depends = carries_gradient(op.input(i)) && result.values.contains(identity(op.input(i)).id());
     }
-    if (depends && has_rule(op)) {
+    if (depends && has_derivative(op.def())) {
       result.ops.push_back(id);
       for (Var output : op.outputs()) {
         result.values.insert(output.id());
@@ -200,6 +198,8 @@ std::vector<Var> walk_forward(Graph& graph, std::span<const Var> inputs,
   return result;
 }
 
+bool has_derivative(const OpDef& def) { return def.vjp || def.jvp || def.decompose; }
+
 std::string why_no_gradient(Graph& graph, std::span<const Var> outputs, Var input) {
   const Identity identity(graph, Reach::graph);
   std::unordered_set<VarId> reached = {identity(input).id()};
@@ -210,7 +210,7 @@ std::string why_no_gradient(Graph& graph, std::span<const Var> outputs, Var inpu
                      [&](Var var) { return reached.contains(identity(var).id()); })) {
       continue;
     }
-    if (!has_rule(op) && !op.def().no_gradient.empty()) {
+    if (!has_derivative(op.def()) && !op.def().no_gradient.empty()) {
       return op.describe() + " carries no gradient: " + op.def().no_gradient;
     }
     for (Var output : op.outputs()) {

@@ -43,6 +43,9 @@ std::vector<Var> op_vjp(Op op, const std::vector<Var>& output_grads,
 /// reverse rule.
 std::vector<Var> op_jvp(Op op, const std::vector<Var>& tangents);
 
+/// Returns whether an op has a derivative: by rules of its own or by its decomposition.
+bool has_derivative(const OpDef& def);
+
 /// Returns why no gradient flows from the outputs to this input: the first op in the way that has
 /// no derivative.
 std::string why_no_gradient(Graph& graph, std::span<const Var> outputs, Var input);

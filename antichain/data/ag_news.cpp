@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "antichain/base/error.h"
+#include "antichain/base/parse_number.h"
 #include "antichain/data/csv.h"
 #include "antichain/data/folder.h"
 

@@ -9,7 +9,7 @@ namespace antichain::data {
 
 namespace {
 
-constexpr std::int64_t kNumClasses = 10;
+constexpr std::int64_t kBitstreamClasses = 10;
 constexpr double kLowest = 0.05, kStep = 0.1;                 // probabilities of a one
 constexpr double kTrainFraction = 0.64, kTestFraction = 0.2;  // the rest is for validation
 
@@ -28,7 +28,7 @@ class Bitstream final : public Dataset {
     const Tensor x = Tensor::empty(f32, {count, length_}), y = Tensor::empty(i64, {count});
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t sample = first_ + numbers[static_cast<std::size_t>(i)];
-      y.data<std::int64_t>()[i] = sample % kNumClasses;
+      y.data<std::int64_t>()[i] = sample % kBitstreamClasses;
       draw(sample, x.data<float>() + i * length_);
     }
     return {{"x", x}, {"y", y}};
@@ -39,7 +39,7 @@ class Bitstream final : public Dataset {
 
   void draw(std::int64_t sample, float* bits) const {
     const std::uint64_t threshold =
-        bernoulli_threshold(kLowest + kStep * static_cast<double>(sample % kNumClasses));
+        bernoulli_threshold(kLowest + kStep * static_cast<double>(sample % kBitstreamClasses));
     const std::int64_t blocks = (length_ + kWords - 1) / kWords;  // of a sample, not shared
     for (std::int64_t i = 0; i < length_; i += kWords) {
       const PhiloxBlock block = stream_block(stream_, sample * blocks + i / kWords);
@@ -67,7 +67,7 @@ Splits bitstream(const BitstreamOptions& options) {
   return {.train = std::make_shared<Bitstream>(options, 0, train),
           .validation = std::make_shared<Bitstream>(options, train, validation),
           .test = std::make_shared<Bitstream>(options, train + validation, test),
-          .num_classes = kNumClasses};
+          .num_classes = kBitstreamClasses};
 }
 
 }  // namespace antichain::data

@@ -1,9 +1,9 @@
 #include "antichain/data/extreme.h"
 
-#include <limits>
 #include <utility>
 
 #include "antichain/base/error.h"
+#include "antichain/base/parse_number.h"
 #include "antichain/data/folder.h"
 #include "antichain/data/text_lines.h"
 
@@ -11,10 +11,9 @@ namespace antichain::data {
 
 namespace {
 
-constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();  // columns are i32
-
-std::shared_ptr<const SparseDataset> read_part(const SetFolder& set, const std::string& name,
-                                               const std::string& part) {
+std::shared_ptr<const SparseDataset> read_extreme_part(const SetFolder& set,
+                                                       const std::string& name,
+                                                       const std::string& part) {
   return read_extreme(
       *open_file(set.find({name + "_" + part + ".txt", name + "/" + part + ".txt"})));
 }
@@ -25,9 +24,11 @@ std::shared_ptr<const SparseDataset> read_extreme(ByteSource& source) {
   LineReader lines(source);
   std::string_view line;
   require<DataError>(lines.next(line), "{} is empty", source.name());
-  const std::int64_t points = parse_within(cut(line, " "), 0, kMost, "the number of points", lines);
-  SparseRows features(parse_within(cut(line, " "), 0, kMost, "the number of features", lines));
-  SparseRows labels(parse_within(line, 0, kMost, "the number of labels", lines));
+  const std::int64_t points =
+      parse_within(cut(line, " "), 0, SparseRows::kMost, "the number of points", lines);
+  SparseRows features(
+      parse_within(cut(line, " "), 0, SparseRows::kMost, "the number of features", lines));
+  SparseRows labels(parse_within(line, 0, SparseRows::kMost, "the number of labels", lines));
 
   std::vector<std::int32_t> columns;
   std::vector<float> values;
@@ -66,7 +67,8 @@ std::shared_ptr<const SparseDataset> read_extreme(ByteSource& source) {
 
 Splits extreme(const std::string& name, const std::filesystem::path& folder) {
   const SetFolder set(folder, "xmc");
-  const auto train = read_part(set, name, "train"), test = read_part(set, name, "test");
+  const auto train = read_extreme_part(set, name, "train"),
+             test = read_extreme_part(set, name, "test");
   require<DataError>(
       train->features().num_columns() == test->features().num_columns() &&
           train->labels().num_columns() == test->labels().num_columns(),

@@ -12,7 +12,7 @@ namespace antichain::data {
 
 namespace {
 
-constexpr std::int64_t kNumClasses = 10;                     // of every set here
+constexpr std::int64_t kImageClasses = 10;                   // of every set here
 constexpr std::int64_t kCifarChannels = 3, kCifarSide = 32;  // pixels
 constexpr std::size_t kCifarBytes = kCifarChannels * kCifarSide * kCifarSide;
 
@@ -30,7 +30,7 @@ DatasetPtr idx_dataset(const SetFolder& folder, const std::string& part,
                        const Normalisation& normalisation) {
   const auto images = open_file(folder.find({part + "-images-idx3-ubyte"}));
   const auto labels = open_file(folder.find({part + "-labels-idx1-ubyte"}));
-  const LabelledImages both = read_idx_images(*images, *labels, kNumClasses);
+  const LabelledImages both = read_idx_images(*images, *labels, kImageClasses);
   return std::make_shared<ImageDataset>(both.pixels, both.labels, normalisation);
 }
 
@@ -38,7 +38,7 @@ Splits idx_splits(const SetFolder& folder, const Normalisation& normalisation,
                   std::vector<std::string> class_names) {
   return {.train = idx_dataset(folder, "train", normalisation),
           .test = idx_dataset(folder, "t10k", normalisation),
-          .num_classes = kNumClasses,
+          .num_classes = kImageClasses,
           .class_names = std::move(class_names)};
 }
 
@@ -113,7 +113,7 @@ LabelledImages read_cifar(ByteSource& source) {
   return {Tensor::of<std::uint8_t>(
               {static_cast<std::int64_t>(labels.size()), kCifarChannels, kCifarSide, kCifarSide},
               pixels),
-          to_labels(labels, kNumClasses, source.name())};
+          to_labels(labels, kImageClasses, source.name())};
 }
 
 Splits mnist(const std::filesystem::path& folder, const Normalisation& normalisation) {
@@ -134,7 +134,7 @@ Splits cifar10(const std::filesystem::path& folder, const Normalisation& normali
       archive ? cifar_archive(*archive, normalisation) : cifar_files(set, normalisation);
   return {.train = parts.train.size() == 1 ? parts.train[0] : concat(parts.train),
           .test = parts.test,
-          .num_classes = kNumClasses,
+          .num_classes = kImageClasses,
           .class_names = {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse",
                           "ship", "truck"}};
 }

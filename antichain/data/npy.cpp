@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "antichain/base/error.h"
+#include "antichain/base/parse_number.h"
 #include "antichain/data/tensor_reader.h"
 #include "antichain/data/text_lines.h"
 

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "antichain/base/error.h"
 #include "antichain/data/shuffled.h"
@@ -13,8 +12,6 @@ namespace {
 
 // What is drawn has a key of its own.
 constexpr std::int64_t kTypicalKey = 1, kPointKey = 2;
-
-constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();  // columns are i32
 
 class Planted final : public Dataset {
  public:
@@ -84,8 +81,8 @@ class Planted final : public Dataset {
 
 Splits planted(const PlantedOptions& options) {
   const auto check = [](const char* what, std::int64_t found, std::int64_t least) {
-    require(found >= least && found <= kMost, "planted: {} must be within [{}, {}], got {}", what,
-            least, kMost, found);
+    require(found >= least && found <= SparseRows::kMost,
+            "planted: {} must be within [{}, {}], got {}", what, least, SparseRows::kMost, found);
   };
   check("num_features", options.num_features, 1);
   check("num_labels", options.num_labels, 1);

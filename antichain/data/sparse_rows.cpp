@@ -1,6 +1,5 @@
 #include "antichain/data/sparse_rows.h"
 
-#include <limits>
 #include <utility>
 
 #include "antichain/base/error.h"
@@ -39,7 +38,7 @@ Tensor SparseRows::dense() const {
 }
 
 void SparseRows::put_pattern(Batch& batch, const std::string& name) const {
-  require<ShapeError>(num_entries() <= std::numeric_limits<std::int32_t>::max(),
+  require<ShapeError>(num_entries() <= kMost,
                       "'{}' has {} entries, more than 32 bits can number; take fewer rows", name,
                       num_entries());
   const std::vector<std::int32_t> starts(starts_.begin(), starts_.end());

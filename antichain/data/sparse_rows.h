@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,9 @@ namespace antichain::data {
 
 class SparseRows {
  public:
+  /// The most rows, columns and entries that can be put into a batch, which numbers them by i32.
+  static constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+
   explicit SparseRows(std::int64_t num_columns) : num_columns_(num_columns) {}
 
   /// Adds a row; throws InvalidArgument unless there is a value for each of the columns and these

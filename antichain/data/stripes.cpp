@@ -12,7 +12,7 @@ namespace {
 
 // Along which way the brightness changes: per class, how much a row and a column count.
 constexpr std::array<std::array<double, 2>, 4> kDirections = {{{1, 0}, {0, 1}, {1, 1}, {1, -1}}};
-constexpr auto kNumClasses = static_cast<std::int64_t>(kDirections.size());
+constexpr auto kNumDirections = static_cast<std::int64_t>(kDirections.size());
 constexpr double kPeriod = 6;  // pixels
 
 // The images first ... first + size - 1 of all; classes take turns.
@@ -31,7 +31,7 @@ class Stripes final : public Dataset {
     const Tensor y = Tensor::empty(i64, {count});
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t image = first_ + numbers[static_cast<std::size_t>(i)];
-      y.data<std::int64_t>()[i] = image % kNumClasses;
+      y.data<std::int64_t>()[i] = image % kNumDirections;
       draw(image, x.data<float>() + i * pixels());
     }
     return {{"x", x}, {"y", y}};
@@ -43,7 +43,7 @@ class Stripes final : public Dataset {
   void draw(std::int64_t image, float* values) const {
     const RandomStream stream = folded_in(stream_, image);
     const double phase = uniform_f64(stream, 0);
-    const auto& [down, right] = kDirections[static_cast<std::size_t>(image % kNumClasses)];
+    const auto& [down, right] = kDirections[static_cast<std::size_t>(image % kNumDirections)];
     for (std::int64_t i = 0; i < pixels(); ++i) {
       const auto row = static_cast<double>(i / options_.size % options_.size);
       const auto column = static_cast<double>(i % options_.size);
@@ -69,7 +69,7 @@ Splits stripes(const StripesOptions& options) {
   return {.train = std::make_shared<Stripes>(options, 0, options.train),
           .validation = nullptr,
           .test = std::make_shared<Stripes>(options, options.train, options.test),
-          .num_classes = kNumClasses};
+          .num_classes = kNumDirections};
 }
 
 }  // namespace antichain::data

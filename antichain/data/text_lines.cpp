@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "antichain/base/parse_number.h"
+
 namespace antichain::data {
 
 namespace {

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -66,15 +65,6 @@ class LineReader {
 
 /// Cuts the part before the first of `separators` off `text`, and the separator.
 std::string_view cut(std::string_view& text, std::string_view separators);
-
-/// Reads the whole of `text` as a number; returns nothing when it is none.
-template <class T>
-std::optional<T> parse_number(std::string_view text) {
-  T value{};
-  const char* const end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, value);
-  return result.ec == std::errc() && result.ptr == end ? std::optional<T>(value) : std::nullopt;
-}
 
 /// Reads a whole number within [least, most]; throws DataError naming the place and `what` it is.
 std::int64_t parse_within(std::string_view text, std::int64_t least, std::int64_t most,

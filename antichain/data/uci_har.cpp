@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "antichain/base/error.h"
+#include "antichain/base/parse_number.h"
 #include "antichain/data/folder.h"
 #include "antichain/data/npy.h"
 #include "antichain/data/text_lines.h"
@@ -35,7 +36,7 @@ Tensor read_signals(const SetFolder& set, const std::string& part) {
   return x;
 }
 
-DatasetPtr read_part(const SetFolder& set, const std::string& part, std::int64_t num_classes) {
+DatasetPtr read_har_part(const SetFolder& set, const std::string& part, std::int64_t num_classes) {
   const auto packed = set.look_for({"X_" + part + ".npy"});
   const bool published = !packed && set.look_for({part + "/y_" + part + ".txt"});
   const Tensor x =
@@ -89,8 +90,8 @@ Splits uci_har(const std::filesystem::path& folder) {
                                             "sitting", "standing",         "laying"};
   const auto num_classes = static_cast<std::int64_t>(classes.size());
   const SetFolder set(folder, "uci_har");
-  return {.train = read_part(set, "train", num_classes),
-          .test = read_part(set, "test", num_classes),
+  return {.train = read_har_part(set, "train", num_classes),
+          .test = read_har_part(set, "test", num_classes),
           .num_classes = num_classes,
           .class_names = classes};
 }

@@ -90,8 +90,20 @@ struct PrintValue {
 
 }  // namespace
 
+const std::vector<Attrs::Entry>& Attrs::entries() const {
+  static const std::vector<Entry> kNone;
+  return entries_ ? *entries_ : kNone;
+}
+
+std::vector<Attrs::Entry>& Attrs::own_entries() {
+  if (!entries_ || entries_.use_count() > 1) {
+    entries_ = std::make_shared<std::vector<Entry>>(entries());
+  }
+  return *entries_;
+}
+
 const AttrValue* Attrs::find(std::string_view name) const {
-  for (const Entry& entry : entries_) {
+  for (const Entry& entry : entries()) {
     if (entry.first == name) {
       return &entry.second;
     }
@@ -100,27 +112,39 @@ const AttrValue* Attrs::find(std::string_view name) const {
 }
 
 void Attrs::set(std::string_view name, AttrValue value) {
-  for (Entry& entry : entries_) {
+  std::vector<Entry>& entries = own_entries();
+  for (Entry& entry : entries) {
     if (entry.first == name) {
       entry.second = std::move(value);
       return;
     }
   }
-  entries_.emplace_back(name, std::move(value));
+  entries.emplace_back(name, std::move(value));
+}
+
+bool Attrs::are_as_in(const std::vector<AttrSpec>& specs) const {
+  return std::ranges::equal(entries(), specs, [](const Entry& entry, const AttrSpec& spec) {
+    return entry.first == spec.name &&
+           (spec.fallback.empty() || entry.second.index() == spec.fallback[0].index());
+  });
 }
 
 Attrs Attrs::checked(const std::vector<AttrSpec>& specs, std::string_view op) const {
+  if (are_as_in(specs)) {
+    return *this;
+  }
   Attrs result;
-  result.entries_.reserve(specs.size());
+  std::vector<Entry>& entries = result.own_entries();
+  entries.reserve(specs.size());
   for (const AttrSpec& spec : specs) {
     const AttrValue* given = find(spec.name);
     require(given != nullptr || !spec.fallback.empty(), "{}: attribute '{}' is missing", op,
             spec.name);
     require(!given || spec.fallback.empty() || given->index() == spec.fallback[0].index(),
             "{}: attribute '{}' has the wrong type", op, spec.name);
-    result.entries_.emplace_back(spec.name, given ? *given : spec.fallback[0]);
+    entries.emplace_back(spec.name, given ? *given : spec.fallback[0]);
   }
-  for (const Entry& entry : entries_) {
+  for (const Entry& entry : this->entries()) {
     require(result.find(entry.first) != nullptr, "{}: there is no attribute '{}'", op, entry.first);
   }
   return result;
@@ -128,7 +152,7 @@ Attrs Attrs::checked(const std::vector<AttrSpec>& specs, std::string_view op) co
 
 Attrs Attrs::substitute(const std::unordered_map<std::uint32_t, Dim>& replacement) const {
   Attrs result = *this;
-  for (Entry& entry : result.entries_) {
+  for (Entry& entry : result.own_entries()) {
     if (auto* dim = std::get_if<Dim>(&entry.second)) {
       *dim = dim->substitute(replacement);
     } else if (auto* dims = std::get_if<Dims>(&entry.second)) {
@@ -139,18 +163,19 @@ Attrs Attrs::substitute(const std::unordered_map<std::uint32_t, Dim>& replacemen
 }
 
 std::size_t Attrs::hash() const {
-  std::size_t seed = entries_.size();
-  for (const Entry& entry : entries_) {
+  std::size_t seed = entries().size();
+  for (const Entry& entry : entries()) {
     seed = combine(seed, std::visit(HashValue{}, entry.second));
   }
   return seed;
 }
 
 bool operator==(const Attrs& a, const Attrs& b) {
-  return std::equal(a.entries_.begin(), a.entries_.end(), b.entries_.begin(), b.entries_.end(),
-                    [](const Attrs::Entry& x, const Attrs::Entry& y) {
-                      return x.first == y.first && std::visit(EqualValue{}, x.second, y.second);
-                    });
+  return a.entries_ == b.entries_ ||
+         std::ranges::equal(
+             a.entries(), b.entries(), [](const Attrs::Entry& x, const Attrs::Entry& y) {
+               return x.first == y.first && std::visit(EqualValue{}, x.second, y.second);
+             });
 }
 
 bool is_bound(const AttrValue& value, const DimEnv& env) {

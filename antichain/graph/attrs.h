@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -26,13 +27,15 @@ struct AttrSpec {
   std::vector<AttrValue> fallback = {};  // empty: the attribute must be given
 };
 
-/// Holds attributes by name, in the order of the definition once checked.
+/// Holds attributes by name, in the order of the definition once checked. Copies share them until
+/// one of them is changed: an op and its copies in other graphs have the same.
 class Attrs {
  public:
   using Entry = std::pair<std::string, AttrValue>;
 
   Attrs() = default;
-  Attrs(std::initializer_list<Entry> entries) : entries_(entries) {}
+  Attrs(std::initializer_list<Entry> entries)
+      : entries_(std::make_shared<std::vector<Entry>>(entries)) {}
 
   /// Returns the attribute; throws InternalError when it is absent or of another type.
   template <class T>
@@ -44,7 +47,7 @@ class Attrs {
   }
   const AttrValue* find(std::string_view name) const;
   void set(std::string_view name, AttrValue value);
-  const std::vector<Entry>& entries() const { return entries_; }
+  const std::vector<Entry>& entries() const;
 
   /// Returns these in the order of `specs`, fallbacks filled in; throws InvalidArgument naming `op`
   /// on an attribute that is unknown, missing or of another type than its fallback.
@@ -56,7 +59,10 @@ class Attrs {
   friend bool operator==(const Attrs& a, const Attrs& b);
 
  private:
-  std::vector<Entry> entries_;
+  bool are_as_in(const std::vector<AttrSpec>& specs) const;
+  std::vector<Entry>& own_entries();
+
+  std::shared_ptr<std::vector<Entry>> entries_;  // none: there are none
 };
 
 /// Returns whether every symbol in it has a value.
@@ -65,3 +71,8 @@ bool is_bound(const AttrValue& value, const DimEnv& env);
 std::string print_attr(const AttrValue& value);
 
 }  // namespace antichain
+
+template <>
+struct std::hash<antichain::Attrs> {
+  std::size_t operator()(const antichain::Attrs& attrs) const { return attrs.hash(); }
+};

@@ -36,7 +36,7 @@ RegionSwitch::~RegionSwitch() { open_regions_.swap(graph_.open_regions_); }
 
 RegionScope::RegionScope(Graph& graph)
     : graph_(graph), region_{static_cast<std::uint32_t>(graph.regions_.size())} {
-  graph.regions_.emplace_back();
+  graph.regions_.push_back({});
   graph.open_regions_.push_back(region_);
 }
 
@@ -65,11 +65,13 @@ Var RegionScope::step_param() {
 
 RegionId RegionScope::finish(const std::vector<Var>& results) {
   ensure(graph_.current_region() == region_, "regions must be finished inside out");
+  Graph::RegionNode& region = graph_.regions_[region_.value];
   for (Var result : results) {
     require(result.valid() && &result.graph() == &graph_,
             "a region returns something that is no value");
-    graph_.regions_[region_.value].info.results.push_back(graph_.capture(result).id());
+    region.info.results.push_back(graph_.capture(result).id());
   }
+  region.captured = {};
   graph_.open_regions_.pop_back();
   open_ = false;
   return region_;

@@ -10,12 +10,18 @@ Cloner::Cloner(Graph& source, Graph& target, Replace replace, CopyOps copy_ops)
       replace_(std::move(replace)),
       copy_ops_(std::move(copy_ops)) {}
 
-void Cloner::map(Var original, Var copy) { copies_[original.id()] = copy; }
+void Cloner::map(Var original, Var copy) { copies_[original.id()] = copy.id(); }
 
 Var Cloner::operator()(Var original) const {
-  const auto found = copies_.find(original.id());
-  ensure(found != copies_.end(), "value {} was not copied", original);
-  return found->second;
+  const VarId copy = copies_(original.id());
+  ensure(copy.valid(), "value {} was not copied", original);
+  return target_.var(copy);
+}
+
+Op Cloner::twin(Op op) const {
+  const OpId twin = op_copies_(op.id());
+  ensure(twin.valid(), "{} was not copied", op);
+  return target_.op(twin);
 }
 
 std::vector<Var> Cloner::operator()(std::span<const Var> originals) const {
@@ -30,9 +36,8 @@ std::vector<Var> Cloner::operator()(std::span<const Var> originals) const {
 std::vector<Op> Cloner::copies_it_waits_for(Op op) const {
   std::vector<Op> result;
   for (const ControlEdge& edge : op.control_edges()) {
-    if (const auto before = op_copies_.find(edge.before);
-        edge.required && before != op_copies_.end()) {
-      result.push_back(target_.op(before->second));
+    if (const OpId before = op_copies_(edge.before); edge.required && before.valid()) {
+      result.push_back(target_.op(before));
     }
   }
   return result;
@@ -79,7 +84,7 @@ std::vector<Var> Cloner::copy(Op op) {
   std::vector<Var> outputs = replace_ ? replace_(twin) : twin.outputs();
   for (int i = 0; i < op.num_outputs(); ++i) {
     const Var original = op.output(i), copied = outputs[static_cast<std::size_t>(i)];
-    copies_[original.id()] = copied;
+    map(original, copied);
     rename_fresh_dims(original.shape(), copied.shape());
     if (&source_ != &target_ && original.has_name() && !copied.has_name()) {
       target_.set_name(copied, original.name());

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "antichain/graph/graph.h"
+#include "antichain/graph/id_map.h"
 
 namespace antichain {
 
@@ -40,7 +41,7 @@ class Cloner {
   /// Copies ops of one region, in the way that it was given or one by one.
   void copy_all(std::span<const Op> ops, std::span<const Var> results);
   /// Returns the copy of an op that was copied as it is.
-  Op twin(Op op) const { return target_.op(op_copies_.at(op.id())); }
+  Op twin(Op op) const;
   Graph& source() const { return source_; }
   Graph& target() const { return target_; }
   /// Copies a region, or shares it when that is the same.
@@ -55,8 +56,8 @@ class Cloner {
   Graph& target_;
   Replace replace_;
   CopyOps copy_ops_;
-  std::unordered_map<VarId, Var> copies_;
-  std::unordered_map<OpId, OpId> op_copies_;
+  IdMap<VarId, VarId> copies_;
+  IdMap<OpId, OpId> op_copies_;
   std::unordered_map<std::uint32_t, Dim> renamed_dims_;
 };
 

@@ -99,6 +99,7 @@ std::vector<std::int64_t> evaluate(const Dims& dims, const DimEnv& env);
 /// Returns whether every symbol in the dims has a value.
 bool is_bound(const Dims& dims, const DimEnv& env);
 Dims substitute(const Dims& dims, const std::unordered_map<std::uint32_t, Dim>& replacement);
+std::size_t hash(const Dims& dims);
 /// Returns whether no value of the symbols makes the two equal.
 bool never_equal(Dim a, Dim b);
 

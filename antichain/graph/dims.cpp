@@ -23,7 +23,7 @@ std::int64_t DimEnv::value(std::uint32_t symbol) const {
 }
 
 bool never_equal(Dim a, Dim b) {
-  if (a.is_constant() && b.is_constant()) {
+  if (a == b || (a.is_constant() && b.is_constant())) {
     return !(a == b);
   }
   const DimRange difference = (a - b).range();
@@ -44,6 +44,15 @@ std::string to_string(const Dims& dims) {
     text += (i ? ", " : "") + dims[i].str();
   }
   return text + "]";
+}
+
+std::size_t hash(const Dims& dims) {
+  constexpr std::size_t kGoldenRatio = 0x9E3779B97F4A7C15;
+  std::size_t seed = dims.size();
+  for (Dim dim : dims) {
+    seed = (seed ^ dim.hash()) * kGoldenRatio;
+  }
+  return seed;
 }
 
 Dims to_dims(const std::vector<std::int64_t>& shape) { return {shape.begin(), shape.end()}; }

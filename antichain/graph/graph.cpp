@@ -36,11 +36,19 @@ std::vector<VarType> infer_at(InferContext& context, const OpDef& def,
   }
 }
 
-// The region counts, too: every body of a fused op may have the same constant.
+// Returns the element of a set that is equal to `value`, which is added where there is none.
+template <class T>
+const T* interned(std::unordered_set<T>& set, T value) {
+  const auto known = set.find(value);
+  return known != set.end() ? &*known : &*set.insert(std::move(value)).first;
+}
+
+// Attributes are those of the graph, where equal ones are one. The region counts, too: every body
+// of a fused op may have the same constant.
 std::size_t hash_application(RegionId region, const OpDef& def, std::span<const VarId> inputs,
                              const Attrs& attrs) {
-  std::size_t seed =
-      std::hash<const void*>()(&def) ^ (attrs.hash() * 31) ^ (region.value * 0x9e3779b97f4a7c15U);
+  std::size_t seed = std::hash<const void*>()(&def) ^ (std::hash<const void*>()(&attrs) * 31) ^
+                     (region.value * 0x9e3779b97f4a7c15U);
   for (VarId input : inputs) {
     seed = seed * 1000003 + input.value;
   }
@@ -61,8 +69,13 @@ Graph::Graph() : Graph(std::make_shared<DimPool>(), nullptr) {}
 Graph::Graph(std::shared_ptr<const EngineSet> engines)
     : Graph(std::make_shared<DimPool>(), std::move(engines)) {}
 Graph::Graph(std::shared_ptr<DimPool> dims, std::shared_ptr<const EngineSet> engines)
-    : dims_(std::move(dims)), engines_(std::move(engines)), scopes_{""} {
-  regions_.emplace_back();
+    : dims_(std::move(dims)),
+      engines_(std::move(engines)),
+      op_regions_(kNone + 1),
+      names_(kNone + 1),
+      scopes_{""},
+      control_(kNone + 1) {
+  regions_.push_back({});
   open_regions_.push_back(kRootRegion);
 }
 
@@ -95,7 +108,7 @@ Op Graph::add(const OpDef& def, std::vector<Var> inputs, Attrs attrs, std::vecto
     input = capture(input);
     input_ids.push_back(input.id());
   }
-  attrs = attrs.checked(def.attributes, def.name);
+  const Attrs& own_attrs = *interned(attrs_, attrs.checked(def.attributes, def.name));
   const bool touches_state =
       def.effect == Effect::reads_state || def.effect == Effect::writes_state;
   require(!touches_state || current_region() == kRootRegion,
@@ -104,35 +117,41 @@ Op Graph::add(const OpDef& def, std::vector<Var> inputs, Attrs attrs, std::vecto
           def.name);
   const bool shared =
       sharing == Sharing::of_equal_ops && def.effect == Effect::none && regions.empty();
-  const std::size_t hash = shared ? hash_application(current_region(), def, input_ids, attrs) : 0;
+  const std::size_t hash =
+      shared ? hash_application(current_region(), def, input_ids, own_attrs) : 0;
   if (shared) {
-    if (const OpId known = find_equal(hash, def, input_ids, attrs); known.valid()) {
+    if (const OpId known = find_equal(hash, def, input_ids, own_attrs); known.valid()) {
       return evaluated(op(known));
     }
   }
 
   const Location& place = location_override_ ? *location_override_ : location;
-  InferContext context(*this, def, inputs, attrs, regions);
+  InferContext context(*this, def, inputs, own_attrs, regions);
   std::vector<VarType> types = infer_at(context, def, place, scopes_[current_scope_]);
 
   const OpId id{static_cast<std::uint32_t>(ops_.size())};
   ensure(id.value != OpId::kNone, "the graph is full");
   const VarId first_output{static_cast<std::uint32_t>(vars_.size())};
   ops_.push_back({.def = &def,
-                  .inputs = std::move(input_ids),
+                  .attrs = &own_attrs,
+                  .location = place,
+                  .first_input = static_cast<std::uint32_t>(op_inputs_.size()),
+                  .num_inputs = static_cast<std::uint32_t>(input_ids.size()),
                   .first_output = first_output,
                   .num_outputs = static_cast<std::uint32_t>(types.size()),
-                  .attrs = std::move(attrs),
-                  .regions = std::move(regions),
                   .region = current_region(),
-                  .scope = current_scope_,
-                  .location = place});
-  for (std::uint32_t i = 0; i < ops_.back().num_outputs; ++i) {
+                  .scope = current_scope_});
+  op_inputs_.insert(op_inputs_.end(), input_ids.begin(), input_ids.end());
+  if (!regions.empty()) {
+    ops_.back().regions = static_cast<std::uint32_t>(op_regions_.size());
+    op_regions_.push_back(std::move(regions));
+  }
+  for (std::uint32_t i = 0; i < types.size(); ++i) {
     add_var(std::move(types[i]), id, i);
   }
   regions_[current_region().value].info.ops.push_back(id);
   if (shared) {
-    cons_.emplace(hash, id);
+    cons_.insert(hash, id);
   }
   if (!context.constraints().empty()) {
     constraints_.emplace(id, context.constraints());
@@ -158,25 +177,29 @@ Op Graph::evaluated(Op op) {
 
 OpId Graph::find_equal(std::size_t hash, const OpDef& def, std::span<const VarId> inputs,
                        const Attrs& attrs) const {
-  for (auto [entry, end] = cons_.equal_range(hash); entry != end; ++entry) {
-    const OpNode& node = ops_[entry->second.value];
-    if (node.def == &def && node.region == current_region() &&
-        std::equal(node.inputs.begin(), node.inputs.end(), inputs.begin(), inputs.end()) &&
-        node.attrs == attrs) {
-      return entry->second;
-    }
+  return cons_.find(hash, [&](OpId id) {
+    const OpNode& node = ops_[id.value];
+    return node.def == &def && node.region == current_region() && node.attrs == &attrs &&
+           std::ranges::equal(inputs_of(node), inputs);
+  });
+}
+
+std::vector<ControlEdge>& Graph::control_edges_of(OpId op) {
+  std::uint32_t& control = ops_[op.value].control;
+  if (control == kNone) {
+    control = static_cast<std::uint32_t>(control_.size());
+    control_.emplace_back();
   }
-  return {};
+  return control_[control];
 }
 
 void Graph::order_effects(Op op) {
   const Effect effect = op.def().effect;
-  std::vector<ControlEdge>& edges = control_[op.id()];
   if (effect == Effect::external) {
     // Order only: printing the second value does not ask for the first.
     OpId& last = regions_[current_region().value].last_external;
     if (last.valid()) {
-      edges.push_back({last, false});
+      control_edges_of(op.id()).push_back({last, false});
     }
     last = op.id();
     return;
@@ -184,14 +207,14 @@ void Graph::order_effects(Op op) {
   for (const std::string& name : op.states()) {
     Effects& state = effects_[name];
     if (state.last_write.valid()) {
-      edges.push_back({state.last_write, true});
+      control_edges_of(op.id()).push_back({state.last_write, true});
     }
     if (effect == Effect::reads_state) {
       state.reads.push_back(op.id());
       continue;
     }
     for (OpId read : state.reads) {
-      edges.push_back({read, false});
+      control_edges_of(op.id()).push_back({read, false});
     }
     state.last_write = op.id();
     state.reads.clear();
@@ -208,8 +231,17 @@ Var Graph::current_read(std::string_view state) const {
 
 Var Graph::add_var(VarType type, OpId producer, std::uint32_t index) {
   const VarId id{static_cast<std::uint32_t>(vars_.size())};
-  vars_.push_back({std::move(type), producer, index, current_region()});
+  vars_.push_back({.type = interned(types_, std::move(type)),
+                   .producer = producer,
+                   .index = index,
+                   .region = current_region()});
   return var(id);
+}
+
+void Graph::refine_shape(Var var, Dims shape) {
+  VarType type = var.type();
+  type.shape = std::move(shape);
+  vars_[var.id().value].type = interned(types_, std::move(type));
 }
 
 Var Graph::capture(Var var) {
@@ -227,17 +259,15 @@ Var Graph::capture(Var var) {
     const auto [entry, is_new] = region.captured.try_emplace(var.id());
     if (is_new) {
       const VarId id{static_cast<std::uint32_t>(vars_.size())};
-      vars_.push_back({var.type(),
-                       {},
-                       static_cast<std::uint32_t>(region.info.params.size()),
-                       *inner,
-                       var.id()});
+      const VarNode& outer = vars_[var.id().value];
+      vars_.push_back({.type = outer.type,
+                       .index = static_cast<std::uint32_t>(region.info.params.size()),
+                       .region = *inner,
+                       .outer = var.id(),
+                       .name = outer.name});
       region.info.params.push_back(id);
       region.capture_order.push_back(var.id());
       entry->second = id;
-      if (const auto name = names_.find(var.id()); name != names_.end()) {
-        names_[id] = name->second;
-      }
     }
     var = this->var(entry->second);
   }
@@ -290,10 +320,13 @@ void Graph::add_control_edge(Op before, Op after) {
   require(ops_[before.id().value].region == ops_[after.id().value].region,
           "a control edge must stay within a region: {} and {}", before, after);
   require(!(before == after), "a cycle: {} cannot run before itself", before);
-  control_[after.id()].push_back({before.id(), true});
+  control_edges_of(after.id()).push_back({before.id(), true});
 }
 
-void Graph::set_name(Var var, std::string_view name) { names_[var.id()] = name; }
+void Graph::set_name(Var var, std::string_view name) {
+  vars_[var.id().value].name = static_cast<std::uint32_t>(names_.size());
+  names_.emplace_back(name);
+}
 
 std::vector<Var> Graph::vars(std::span<const VarId> ids) {
   std::vector<Var> result;

@@ -20,6 +20,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <variant>
 #include <vector>
 
@@ -27,6 +28,8 @@
 #include "antichain/graph/ids.h"
 #include "antichain/graph/infer_context.h"
 #include "antichain/graph/op_def.h"
+#include "antichain/graph/op_table.h"
+#include "antichain/graph/stable_vector.h"
 #include "antichain/graph/var.h"
 
 namespace antichain {
@@ -96,7 +99,7 @@ class Graph {
   void set_evaluator(std::shared_ptr<Evaluator> evaluator) { evaluator_ = std::move(evaluator); }
   Evaluator* evaluator() const { return evaluator_.get(); }
   /// Replaces sizes that were unknown by what a run has found; eager mode only.
-  void refine_shape(Var var, Dims shape) { vars_[var.id().value].type.shape = std::move(shape); }
+  void refine_shape(Var var, Dims shape);
   void set_name(Var var, std::string_view name);
   /// Returns `name` prefixed by the scope that is open: "encoder.weight".
   std::string qualify(std::string_view name) const;
@@ -148,27 +151,32 @@ class Graph {
   friend class LocationGuard;
   friend class RegionSwitch;
 
+  // Nodes are small, and what many of them share lies elsewhere: a walk over a large graph takes as
+  // long as the memory that it goes through.
+  static constexpr std::uint32_t kNone = 0;  // index of what most nodes do not have
   struct VarNode {
-    VarType type;
-    OpId producer;            // none for region parameters
-    std::uint32_t index = 0;  // among the producer's outputs or the region's parameters
-    RegionId region;
-    VarId outer = {};  // what a captured parameter stands for, one region up
+    const VarType* type = nullptr;  // in types_
+    OpId producer = {};             // none for region parameters
+    std::uint32_t index = 0;        // among the producer's outputs or the region's parameters
+    RegionId region = {};
+    VarId outer = {};            // what a captured parameter stands for, one region up
+    std::uint32_t name = kNone;  // in names_
   };
   struct OpNode {
     const OpDef* def = nullptr;
-    std::vector<VarId> inputs;
+    const Attrs* attrs = nullptr;  // in attrs_
+    Location location;
+    std::uint32_t first_input = 0, num_inputs = 0;  // in op_inputs_
     VarId first_output;
     std::uint32_t num_outputs = 0;
-    Attrs attrs;
-    std::vector<RegionId> regions;
     RegionId region;
     std::uint32_t scope = 0;
-    Location location;
+    std::uint32_t regions = kNone;  // in op_regions_
+    std::uint32_t control = kNone;  // in control_
   };
   struct RegionNode {
     RegionInfo info;
-    std::unordered_map<VarId, VarId> captured;  // outer value -> parameter
+    std::unordered_map<VarId, VarId> captured;  // outer value -> parameter, while it is open
     std::vector<VarId> capture_order;
     VarId step;          // the parameter that counts steps, in bodies of chains and loops
     OpId last_external;  // what later external effects of this region wait for
@@ -181,6 +189,10 @@ class Graph {
   Var add_var(VarType type, OpId producer, std::uint32_t index);
   OpId find_equal(std::size_t hash, const OpDef& def, std::span<const VarId> inputs,
                   const Attrs& attrs) const;
+  std::span<const VarId> inputs_of(const OpNode& node) const {
+    return {op_inputs_.data() + node.first_input, node.num_inputs};
+  }
+  std::vector<ControlEdge>& control_edges_of(OpId op);
   void order_effects(Op op);
   Op evaluated(Op op);
   void note_found_sizes(Op op);
@@ -188,16 +200,20 @@ class Graph {
   std::shared_ptr<DimPool> dims_;
   std::shared_ptr<const EngineSet> engines_;
   std::shared_ptr<Evaluator> evaluator_;
-  std::deque<VarNode> vars_;
-  std::deque<OpNode> ops_;
-  std::deque<RegionNode> regions_;
+  StableVector<VarNode> vars_;
+  StableVector<OpNode> ops_;
+  StableVector<RegionNode> regions_;
   std::vector<RegionId> open_regions_;
-  std::unordered_multimap<std::size_t, OpId> cons_;
-  std::unordered_map<VarId, std::string> names_;
+  std::unordered_set<VarType> types_;
+  std::unordered_set<Attrs> attrs_;
+  std::vector<VarId> op_inputs_;
+  std::vector<std::vector<RegionId>> op_regions_;
+  OpTable cons_;
+  std::vector<std::string> names_;
   std::vector<std::string> scopes_;
   std::uint32_t current_scope_ = 0;
   const Location* location_override_ = nullptr;
-  std::unordered_map<OpId, std::vector<ControlEdge>> control_;
+  std::vector<std::vector<ControlEdge>> control_;
   std::unordered_map<OpId, std::vector<DimConstraint>> constraints_;
   std::unordered_map<OpId, std::vector<std::uint32_t>> found_sizes_;
   std::unordered_map<std::uint32_t, OpId> size_finders_;  // by symbol

@@ -15,7 +15,7 @@ Graph& Var::graph() const {
 
 const VarType& Var::type() const {
   require(valid(), "this is not a value of a graph");
-  return graph_->vars_[id_.value].type;
+  return *graph_->vars_[id_.value].type;
 }
 
 Dim Var::dim(int axis) const {
@@ -28,7 +28,7 @@ Op Var::producer() const {
   return graph_->op(graph_->vars_[id_.value].producer);
 }
 
-bool Var::has_name() const { return valid() && graph_->names_.contains(id_); }
+bool Var::has_name() const { return valid() && graph_->vars_[id_.value].name != Graph::kNone; }
 
 const Tensor& Var::value() const {
   require(valid() && graph_->evaluator() != nullptr,
@@ -41,17 +41,17 @@ std::string Var::name() const {
   if (!valid()) {
     return "(none)";
   }
-  const auto found = graph_->names_.find(id_);
-  return found != graph_->names_.end() ? found->second : fmt::format("%{}", id_.value);
+  const std::uint32_t name = graph_->vars_[id_.value].name;
+  return name != Graph::kNone ? graph_->names_[name] : fmt::format("%{}", id_.value);
 }
 
 const OpDef& Op::def() const { return *graph_->ops_[id_.value].def; }
-const Attrs& Op::attrs() const { return graph_->ops_[id_.value].attrs; }
-int Op::num_inputs() const { return static_cast<int>(graph_->ops_[id_.value].inputs.size()); }
+const Attrs& Op::attrs() const { return *graph_->ops_[id_.value].attrs; }
+int Op::num_inputs() const { return static_cast<int>(graph_->ops_[id_.value].num_inputs); }
 int Op::num_outputs() const { return static_cast<int>(graph_->ops_[id_.value].num_outputs); }
 
 Var Op::input(int index) const {
-  return {graph_, graph_->ops_[id_.value].inputs[static_cast<std::size_t>(index)]};
+  return {graph_, graph_->inputs_of(graph_->ops_[id_.value])[static_cast<std::size_t>(index)]};
 }
 
 Var Op::output(int index) const {
@@ -61,17 +61,22 @@ Var Op::output(int index) const {
   return {graph_, VarId{node.first_output.value + static_cast<std::uint32_t>(index)}};
 }
 
-std::vector<Var> Op::inputs() const { return graph_->vars(graph_->ops_[id_.value].inputs); }
+std::vector<Var> Op::inputs() const {
+  return graph_->vars(graph_->inputs_of(graph_->ops_[id_.value]));
+}
 
 std::vector<Var> Op::outputs() const {
   std::vector<Var> result;
+  result.reserve(static_cast<std::size_t>(num_outputs()));
   for (int i = 0; i < num_outputs(); ++i) {
     result.push_back(output(i));
   }
   return result;
 }
 
-std::span<const RegionId> Op::regions() const { return graph_->ops_[id_.value].regions; }
+std::span<const RegionId> Op::regions() const {
+  return graph_->op_regions_[graph_->ops_[id_.value].regions];
+}
 
 std::vector<std::string> Op::states() const {
   std::vector<std::string> names;
@@ -86,8 +91,7 @@ std::vector<std::string> Op::states() const {
   return names;
 }
 std::span<const ControlEdge> Op::control_edges() const {
-  const auto found = graph_->control_.find(id_);
-  return found == graph_->control_.end() ? std::span<const ControlEdge>() : found->second;
+  return graph_->control_[graph_->ops_[id_.value].control];
 }
 
 const std::source_location& Op::location() const { return graph_->ops_[id_.value].location; }

@@ -30,6 +30,8 @@ struct VarType {
   DType dtype = DType::f32;
   Dims shape;
   std::optional<Dims> value = std::nullopt;
+
+  bool operator==(const VarType& other) const = default;
 };
 
 class Var {
@@ -124,6 +126,14 @@ class Op {
 };
 
 }  // namespace antichain
+
+template <>
+struct std::hash<antichain::VarType> {
+  std::size_t operator()(const antichain::VarType& type) const {
+    const std::size_t elements = type.value ? antichain::hash(*type.value) + 1 : 0;
+    return antichain::hash(type.shape) ^ (elements * 31) ^ static_cast<std::size_t>(type.dtype);
+  }
+};
 
 // Messages that take a Var or an Op itself are only put together when somebody gets to see them.
 template <>

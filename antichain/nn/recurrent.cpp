@@ -141,7 +141,8 @@ LayerResult run_layer(const Cell& cell, const Layer& layer, Var xs, const Vars& 
   return {result.ys[0], result.last};
 }
 
-Recurrent run(const Cell& cell, Var xs, std::int64_t hidden, const RecurrentOptions& options) {
+Recurrent run_layers(const Cell& cell, Var xs, std::int64_t hidden,
+                     const RecurrentOptions& options) {
   const std::string name = options.name.empty() ? std::string(cell.kind) : options.name;
   const Layer layer(cell.kind, xs, name);
   require_recurrent(cell, xs, hidden, options);
@@ -173,19 +174,19 @@ Recurrent run(const Cell& cell, Var xs, std::int64_t hidden, const RecurrentOpti
 }  // namespace
 
 Recurrent rnn(Var xs, std::int64_t hidden, const RecurrentOptions& options) {
-  return run(rnn_cell(), xs, hidden, options);
+  return run_layers(rnn_cell(), xs, hidden, options);
 }
 
 Recurrent lstm(Var xs, std::int64_t hidden, const RecurrentOptions& options) {
-  return run(lstm_cell(), xs, hidden, options);
+  return run_layers(lstm_cell(), xs, hidden, options);
 }
 
 Recurrent gru(Var xs, std::int64_t hidden, const RecurrentOptions& options) {
-  return run(gru_cell(), xs, hidden, options);
+  return run_layers(gru_cell(), xs, hidden, options);
 }
 
 Recurrent implicit_gru(Var xs, std::int64_t hidden, const RecurrentOptions& options) {
-  return run(implicit_gru_cell(options.step), xs, hidden, options);
+  return run_layers(implicit_gru_cell(options.step), xs, hidden, options);
 }
 
 }  // namespace antichain::nn

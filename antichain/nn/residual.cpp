@@ -21,8 +21,8 @@ struct Kind {
   std::function<Var(Var u, Var weight)> product;
 };
 
-Chain run(Var u, std::int64_t layers, const Kind& kind, const Layer& layer,
-          const ResidualOptions& options) {
+Chain run_residual(Var u, std::int64_t layers, const Kind& kind, const Layer& layer,
+                   const ResidualOptions& options) {
   require_positive(kind.name, "layers", layers);
   require(options.activation != nullptr, "{}: the activation is empty", kind.name);
   require(std::isfinite(options.step) && options.step > 0, "{}: step must be above 0, got {}",
@@ -51,12 +51,12 @@ Chain run(Var u, std::int64_t layers, const Kind& kind, const Layer& layer,
 Chain residual(Var u, std::int64_t layers, const ResidualOptions& options) {
   const Layer layer("residual", u, options.name);
   const Dim width = require_features("residual", u);
-  return run(u, layers,
-             {.name = "residual",
-              .weight = {width, width},
-              .bias = {width},
-              .product = [](Var x, Var weight) { return matmul(x, weight); }},
-             layer, options);
+  return run_residual(u, layers,
+                      {.name = "residual",
+                       .weight = {width, width},
+                       .bias = {width},
+                       .product = [](Var x, Var weight) { return matmul(x, weight); }},
+                      layer, options);
 }
 
 Chain residual_conv(Var u, std::int64_t layers, const ResidualOptions& options) {
@@ -67,12 +67,13 @@ Chain residual_conv(Var u, std::int64_t layers, const ResidualOptions& options) 
                       to_string(u.shape()));
   const Dim channels = u.dim(1);
   const Ints same = {kWindow / 2, kWindow / 2};
-  return run(u, layers,
-             {.name = "residual_conv",
-              .weight = {channels, channels, kWindow, kWindow},
-              .bias = {channels, 1, 1},
-              .product = [&](Var x, Var weight) { return conv(x, weight, {.padding = same}); }},
-             layer, options);
+  return run_residual(
+      u, layers,
+      {.name = "residual_conv",
+       .weight = {channels, channels, kWindow, kWindow},
+       .bias = {channels, 1, 1},
+       .product = [&](Var x, Var weight) { return conv(x, weight, {.padding = same}); }},
+      layer, options);
 }
 
 }  // namespace antichain::nn

@@ -8,7 +8,7 @@ namespace antichain {
 
 namespace {
 
-std::vector<VarType> infer(InferContext& context) {
+std::vector<VarType> infer_cast_all(InferContext& context) {
   require(context.num_inputs() > 0, "{}: needs at least one value", context.op_name());
   context.require_same_dtype();
   std::vector<VarType> types;
@@ -18,7 +18,7 @@ std::vector<VarType> infer(InferContext& context) {
   return types;
 }
 
-Vars decompose(Op op) {
+Vars decompose_cast_all(Op op) {
   Vars results;
   for (Var input : op.inputs()) {
     results.push_back(cast(input, op.attrs().get<DType>("dtype")));
@@ -26,14 +26,14 @@ Vars decompose(Op op) {
   return results;
 }
 
-void reference(KernelContext& context) {
+void cast_all_reference(KernelContext& context) {
   for (int i = 0; i < context.num_inputs(); ++i) {
     visit_compute(context.in(i).dtype(),
                   [&](auto zero) { store(load<decltype(zero)>(context.in(i)), context.out(i)); });
   }
 }
 
-std::vector<Sample> samples() {
+std::vector<Sample> cast_all_samples() {
   std::vector<Sample> all;
   for (const DType target : {f64, f32, bf16, i32, boolean}) {
     all.push_back({"to " + std::string(name(target)),
@@ -53,10 +53,10 @@ const OpDef& cast_all_def() {
       .doc = "Converts several values to another element type, as cast does.",
       .attributes = {{"dtype", "the type to convert to"}},
       .dtypes = kAnyDType,
-      .infer = infer,
-      .decompose = decompose,
-      .reference = reference,
-      .samples = samples,
+      .infer = infer_cast_all,
+      .decompose = decompose_cast_all,
+      .reference = cast_all_reference,
+      .samples = cast_all_samples,
   };
   return def;
 }

@@ -26,7 +26,7 @@ std::vector<AttrSpec> conv_attributes(std::vector<AttrSpec> own = {}) {
   return own;
 }
 
-Attrs to_attrs(const ConvOptions& options, std::size_t spatial_rank) {
+Attrs conv_attrs(const ConvOptions& options, std::size_t spatial_rank) {
   const auto filled = [spatial_rank](const Ints& given, std::int64_t fallback) {
     return given.empty() ? Ints(spatial_rank, fallback) : given;
   };
@@ -285,27 +285,27 @@ const OpDef& conv_transpose_def() {
 }
 
 Var conv(const Operand& x, const Operand& weight, const ConvOptions& options) {
-  return apply(conv_def(), {x, weight}, to_attrs(options, spatial_rank_of(weight)));
+  return apply(conv_def(), {x, weight}, conv_attrs(options, spatial_rank_of(weight)));
 }
 
 Var conv_transpose(const Operand& x, const Operand& weight, const ConvOptions& options,
                    const Ints& output_padding) {
   const std::size_t rank = spatial_rank_of(weight);
-  Attrs attrs = to_attrs(options, rank);
+  Attrs attrs = conv_attrs(options, rank);
   attrs.set("output_padding", output_padding.empty() ? Ints(rank, 0) : output_padding);
   return apply(conv_transpose_def(), {x, weight}, attrs);
 }
 
 Var conv_input_gradient(const Operand& output_grad, const Operand& weight,
                         const Dims& input_spatial, const ConvOptions& options) {
-  Attrs attrs = to_attrs(options, input_spatial.size());
+  Attrs attrs = conv_attrs(options, input_spatial.size());
   attrs.set("input_spatial", input_spatial);
   return apply(conv_input_gradient_def(), {output_grad, weight}, attrs);
 }
 
 Var conv_weight_gradient(const Operand& output_grad, const Operand& x, const Dims& weight_spatial,
                          const ConvOptions& options) {
-  Attrs attrs = to_attrs(options, weight_spatial.size());
+  Attrs attrs = conv_attrs(options, weight_spatial.size());
   attrs.set("weight_spatial", weight_spatial);
   return apply(conv_weight_gradient_def(), {output_grad, x}, attrs);
 }

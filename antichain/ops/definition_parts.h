@@ -1,7 +1,10 @@
 // Small parts that definitions of ops are written with.
 #pragma once
 
+#include <cstdint>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "antichain/graph/graph.h"
@@ -22,6 +25,12 @@ inline bool made_by(Var x, const OpDef& def) {
 template <class F>
 auto build_one(F f) {
   return [f](Graph&, Inputs in) { return one(f(in)); };
+}
+
+/// Describes an input of a sample that holds these integers, indices for example.
+inline SampleInput indices_of(Shape shape, std::vector<std::int64_t> values,
+                              DType dtype = DType::i64) {
+  return {.shape = std::move(shape), .dtype = dtype, .values = std::move(values)};
 }
 
 /// Throws ShapeError when a size cannot but be negative.

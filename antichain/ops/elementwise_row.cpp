@@ -47,8 +47,8 @@ std::optional<Dims> known_value(const InferContext& context, OnDims on_dims) {
   return result;
 }
 
-std::vector<VarType> infer(InferContext& context, int arity, DTypeSet dtypes, bool predicate,
-                           OnDims on_dims) {
+std::vector<VarType> infer_elementwise(InferContext& context, int arity, DTypeSet dtypes,
+                                       bool predicate, OnDims on_dims) {
   context.require_inputs(arity);
   for (int i = 0; i < arity; ++i) {
     context.require_dtype(i, dtypes);
@@ -76,7 +76,7 @@ Var scaled(Var grad, Var slope) {
   return grad * slope;
 }
 
-std::vector<Sample> samples(const OpDef& def, int arity, double low, double high) {
+std::vector<Sample> elementwise_samples(const OpDef& def, int arity, double low, double high) {
   const OpDef* op = &def;
   const auto build = [op](Graph& graph, std::span<const Var> in) {
     return graph.add(*op, {in.begin(), in.end()}).outputs();
@@ -106,8 +106,10 @@ OpDef make_def(const ElementwiseRow& row, int arity,
       .doc = row.doc,
       .dtypes = row.dtypes,
       .infer =
-          [arity, dtypes = row.dtypes, predicate = row.predicate, on_dims = row.on_dims](
-              InferContext& context) { return infer(context, arity, dtypes, predicate, on_dims); },
+          [arity, dtypes = row.dtypes, predicate = row.predicate,
+           on_dims = row.on_dims](InferContext& context) {
+            return infer_elementwise(context, arity, dtypes, predicate, on_dims);
+          },
       .no_gradient = row.predicate && row.no_gradient.empty() ? "its result is true or false"
                                                               : row.no_gradient,
       .decompose = row.decompose,
@@ -151,7 +153,7 @@ OpDef make_def(const ElementwiseRow& row, int arity,
     };
   }
   def.samples = [self = row.self, arity, low = row.low, high = row.high] {
-    return samples(self(), arity, low, high);
+    return elementwise_samples(self(), arity, low, high);
   };
   return def;
 }

@@ -3,6 +3,7 @@
 
 #include "antichain/graph/infer_context.h"
 #include "antichain/ops/creation.h"
+#include "antichain/ops/definition_parts.h"
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/indexing.h"
 #include "antichain/ops/reference/checked_indices.h"
@@ -87,10 +88,6 @@ void embedding_bag_reference(KernelContext& context) {
     }
   }
   store(sums, out);
-}
-
-SampleInput indices_of(Shape shape, std::vector<std::int64_t> values, DType dtype = DType::i64) {
-  return {.shape = std::move(shape), .dtype = dtype, .values = std::move(values)};
 }
 
 std::vector<Sample> embedding_samples() {

@@ -5,6 +5,7 @@
 #include "antichain/graph/derivative_context.h"
 #include "antichain/graph/infer_context.h"
 #include "antichain/ops/creation.h"
+#include "antichain/ops/definition_parts.h"
 #include "antichain/ops/reference/checked_indices.h"
 #include "antichain/ops/reference/compute.h"
 #include "antichain/ops/require_size.h"
@@ -110,10 +111,6 @@ void one_hot_reference(KernelContext& context) {
       rows.select(0, static_cast<std::int64_t>(row)).select(0, indices[row]).copy_from(one);
     }
   }
-}
-
-SampleInput indices_of(Shape shape, std::vector<std::int64_t> values, DType dtype = DType::i64) {
-  return {.shape = std::move(shape), .dtype = dtype, .values = std::move(values)};
 }
 
 struct GatherSample {

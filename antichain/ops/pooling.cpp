@@ -27,7 +27,7 @@ std::vector<AttrSpec> pool_attributes(std::vector<AttrSpec> own = {}) {
   return own;
 }
 
-Attrs to_attrs(const PoolOptions& options) {
+Attrs pool_attrs(const PoolOptions& options) {
   const Ints no_padding(options.window.size(), 0);
   return {{"window", options.window},
           {"stride", options.stride.empty() ? options.window : options.stride},
@@ -278,7 +278,7 @@ const OpDef& avg_pool_def() {
 }
 
 MaxPool max_pool_with_indices(const Operand& x, const PoolOptions& options) {
-  const std::vector<Var> outputs = apply_all(max_pool_def(), {x}, to_attrs(options));
+  const std::vector<Var> outputs = apply_all(max_pool_def(), {x}, pool_attrs(options));
   return {outputs[0], outputs[1]};
 }
 
@@ -287,7 +287,7 @@ Var max_pool(const Operand& x, const PoolOptions& options) {
 }
 
 Var avg_pool(const Operand& x, const PoolOptions& options, bool count_padding) {
-  Attrs attrs = to_attrs(options);
+  Attrs attrs = pool_attrs(options);
   attrs.set("count_padding", count_padding);
   return apply(avg_pool_def(), {x}, attrs);
 }

@@ -16,7 +16,7 @@ namespace {
 
 using Vars = std::vector<Var>;
 
-std::vector<VarType> infer(InferContext& context) {
+std::vector<VarType> infer_row_products(InferContext& context) {
   const auto lefts = context.attrs().get<std::int64_t>("lefts");
   const bool ones = context.attrs().get<bool>("ones");
   require(lefts > 0 && lefts <= context.num_inputs(),
@@ -36,7 +36,7 @@ std::vector<VarType> infer(InferContext& context) {
 
 Var side_by_side(const Vars& parts) { return parts.size() == 1 ? parts[0] : concat(parts, 1); }
 
-Vars decompose(Op op) {
+Vars decompose_row_products(Op op) {
   const Vars inputs = op.inputs();
   const auto first_right = inputs.begin() + op.attrs().get<std::int64_t>("lefts");
   const Var left = side_by_side({inputs.begin(), first_right});
@@ -51,7 +51,7 @@ Vars decompose(Op op) {
   return {side_by_side(columns)};
 }
 
-void reference(KernelContext& context) {
+void row_products_reference(KernelContext& context) {
   const auto lefts = context.attr<std::int64_t>("lefts");
   const std::int64_t rows = context.in(0).shape()[0], columns = context.out().shape()[1];
   std::vector<double> result(static_cast<std::size_t>(context.out().numel()));
@@ -86,7 +86,7 @@ void reference(KernelContext& context) {
   store(result, context.out());
 }
 
-std::vector<Sample> samples() {
+std::vector<Sample> row_products_samples() {
   const auto with = [](std::size_t lefts, bool ones) {
     return [lefts, ones](Graph&, std::span<const Var> in) {
       return Vars{row_products({in.begin(), in.begin() + static_cast<std::ptrdiff_t>(lefts)},
@@ -125,10 +125,10 @@ const OpDef& row_products_def() {
           "times the rights, side by side.",
       .attributes = {{"lefts", "how many of the matrices are lefts, the first ones"},
                      {"ones", "a column of ones stands behind the rights", {false}}},
-      .infer = infer,
-      .decompose = decompose,
-      .reference = reference,
-      .samples = samples,
+      .infer = infer_row_products,
+      .decompose = decompose_row_products,
+      .reference = row_products_reference,
+      .samples = row_products_samples,
   };
   return def;
 }

@@ -7,20 +7,15 @@
 #include "antichain/ops/cast_all.h"
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/state_ops.h"
+#include "antichain/passes/launch_cost.h"
 
 namespace antichain {
 
 namespace {
 
-// Elements: a GPU takes longer to convert more of them than to start a kernel.
-constexpr std::int64_t kMostElements = 1 << 20;
-
 bool is_small_cast(Op op) {
-  if (&op.def() != &cast_def() || !op.control_edges().empty()) {
-    return false;
-  }
-  const Dim elements = numel(op.output().shape());
-  return elements.is_constant() && elements.constant() <= kMostElements;
+  return &op.def() == &cast_def() && op.control_edges().empty() &&
+         is_shorter_than_a_launch(op.output());
 }
 
 bool is_first_read(Op op) { return &op.def() == &state_read_def() && op.control_edges().empty(); }
@@ -86,7 +81,7 @@ class CastBatches {
   std::unordered_set<OpId> waiting_;  // the conversions of all batches
 };
 
-void copy_ops(Cloner& cloner, std::span<const Op> ops, std::span<const Var>) {
+void copy_in_batches(Cloner& cloner, std::span<const Op> ops, std::span<const Var>) {
   CastBatches batches(cloner);
   std::unordered_set<OpId> done;
   const bool is_root = !ops.empty() && cloner.source().region_of(ops[0]) == kRootRegion;
@@ -114,7 +109,7 @@ void copy_ops(Cloner& cloner, std::span<const Op> ops, std::span<const Var>) {
 }  // namespace
 
 GraphCopy batch_casts(const GraphCopy& source) {
-  return copy_graph(source, {.copy_ops = copy_ops});
+  return copy_graph(source, {.copy_ops = copy_in_batches});
 }
 
 }  // namespace antichain

@@ -4,21 +4,16 @@
 #include <unordered_set>
 
 #include "antichain/ops/update_ops.h"
+#include "antichain/passes/launch_cost.h"
 
 namespace antichain {
 
 namespace {
 
-// Elements: a GPU takes longer to update more of them than to start a kernel.
-constexpr std::int64_t kMostElements = 1 << 20;
-
 bool is_small_update(Op op) {
   static const std::vector<const OpDef*> rules = update_family();
-  if (std::ranges::find(rules, &op.def()) == rules.end() || op.num_outputs() != 1) {
-    return false;
-  }
-  const Dim elements = numel(op.output().shape());
-  return elements.is_constant() && elements.constant() <= kMostElements;
+  return std::ranges::find(rules, &op.def()) != rules.end() && op.num_outputs() == 1 &&
+         is_shorter_than_a_launch(op.output());
 }
 
 // Numbers and when.

@@ -12,14 +12,14 @@ namespace antichain {
 
 namespace {
 
+using Groups = ElementwiseGroups;
 using Index = ElementwiseGroups::Index;
-constexpr Index kNone = ElementwiseGroups::kNone;
 
 // Costs are in sixteenths of a byte per element of the group's shape. A GPU computes some tens of
 // operations in the time of a number from memory, and `exp` and its like take several.
 constexpr std::int64_t kByteCost = 16, kOpCost = 3;
-constexpr std::size_t kLargestGroup = 48;  // ops
-constexpr std::size_t kMostOps = 32;       // that are looked at for one group
+constexpr std::size_t kLargestGroup = 48;    // ops
+constexpr std::size_t kMostCandidates = 32;  // that are looked at for one group
 
 class CheapestReads {
  public:
@@ -41,7 +41,7 @@ class CheapestReads {
       cut_.add_cost(first_, place.in, kOpCost);
       for (Var input : ops_[n].inputs()) {
         const Index before = found_.maker(input);
-        const bool again = before != kNone && candidates_.contains(before);
+        const bool again = before != Groups::kNone && candidates_.contains(before);
         cut_.add_cost(place_of(input, again).out, place.in, MinCut::kNever);
       }
     }
@@ -84,8 +84,8 @@ class CheapestReads {
   // Whether the op that makes a value for another one is of another group, and could be in this.
   bool could_join(Var value, Index reader) const {
     const Index before = found_.maker(value);
-    return before != kNone && found_.is_element(before) && found_.together(before, reader) &&
-           !group_.contains(before);
+    return before != Groups::kNone && found_.is_element(before) &&
+           found_.together(before, reader) && !group_.contains(before);
   }
 
   // The last ops before the group that could be in it.
@@ -94,7 +94,7 @@ class CheapestReads {
     for (Var value : needed_) {
       open.insert(found_.maker(value));
     }
-    while (!open.empty() && candidates_.size() < kMostOps) {
+    while (!open.empty() && candidates_.size() < kMostCandidates) {
       const Index n = *open.rbegin();
       open.erase(n);
       candidates_.insert(n);
@@ -126,7 +126,7 @@ class CheapestReads {
   // Whether the group has a value in any case.
   bool is_there(Var value) const {
     const Index n = found_.maker(value);
-    return there_.contains(value.id()) || (n != kNone && group_.contains(n));
+    return there_.contains(value.id()) || (n != Groups::kNone && group_.contains(n));
   }
 
   bool is_whole(Var value) const {
@@ -144,7 +144,7 @@ class CheapestReads {
     }
     const ValueLife life = life_of_(value);
     const Index n = found_.maker(value);
-    if (n != kNone && ops_[n].def().effect != Effect::none && !life.is_kept) {
+    if (n != Groups::kNone && ops_[n].def().effect != Effect::none && !life.is_kept) {
       return MinCut::kNever;  // a state whose memory the next write may take
     }
     return bytes(value) * (life.is_written ? 1 : 2);
@@ -154,7 +154,7 @@ class CheapestReads {
   bool takes_more_memory(const std::vector<Index>& computed) const {
     const auto is_computed = [&](Var value) {
       const Index n = found_.maker(value);
-      return n != kNone && std::ranges::binary_search(computed, n);
+      return n != Groups::kNone && std::ranges::binary_search(computed, n);
     };
     std::int64_t more = 0;
     std::set<std::uint32_t> counted;

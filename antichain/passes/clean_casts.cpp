@@ -43,8 +43,10 @@ bool holds_all_of(DType wide, DType narrow) {
   return to.digits >= from.digits && to.exponent > from.exponent - (is_float(narrow) ? 1 : 0);
 }
 
+bool is_double_cast(Op op) { return &op.def() == &cast_def() && made_by(op.input(0), cast_def()); }
+
 std::vector<Var> clean(Op op) {
-  if (&op.def() != &cast_def() || !made_by(op.input(0), cast_def())) {
+  if (!is_double_cast(op)) {
     return op.outputs();
   }
   const DType last = op.output().dtype(), middle = op.input(0).dtype();
@@ -59,5 +61,7 @@ std::vector<Var> clean(Op op) {
 }  // namespace
 
 GraphCopy clean_casts(const GraphCopy& source) { return copy_graph(source, replacing_ops(clean)); }
+
+bool has_double_casts(Graph& graph) { return has_op(graph, is_double_cast); }
 
 }  // namespace antichain

@@ -1,5 +1,7 @@
 #include "antichain/passes/delay_broadcasts.h"
 
+#include <algorithm>
+
 #include "antichain/ops/definition_parts.h"
 #include "antichain/ops/fused.h"
 #include "antichain/ops/shape_ops.h"
@@ -8,20 +10,20 @@ namespace antichain {
 
 namespace {
 
+bool is_repeated(Var value) { return made_by(value, broadcast_to_def()); }
+
+bool computes_on_repeated(Op op) {
+  const std::vector<Var> inputs = op.inputs();
+  return is_elementwise(op.def()) && std::ranges::any_of(inputs, is_repeated);
+}
+
 std::vector<Var> delay(Op op) {
-  if (!is_elementwise(op.def())) {
+  if (!computes_on_repeated(op)) {
     return op.outputs();
   }
   std::vector<Var> inputs = op.inputs();
-  bool repeats = false;
   for (Var& input : inputs) {
-    if (made_by(input, broadcast_to_def())) {
-      input = input.producer().input(0);
-      repeats = true;
-    }
-  }
-  if (!repeats) {
-    return op.outputs();
+    input = is_repeated(input) ? input.producer().input(0) : input;
   }
   Graph& graph = op.graph();
   const Op smaller = graph.add(op.def(), inputs, op.attrs(), {}, op.location());
@@ -38,5 +40,7 @@ std::vector<Var> delay(Op op) {
 GraphCopy delay_broadcasts(const GraphCopy& source) {
   return copy_graph(source, replacing_ops(delay));
 }
+
+bool has_repeated_operands(Graph& graph) { return has_op(graph, computes_on_repeated); }
 
 }  // namespace antichain

@@ -6,11 +6,12 @@
 #include <numeric>
 #include <queue>
 #include <tuple>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "antichain/graph/structural_ops.h"
 #include "antichain/ops/fused.h"
 #include "antichain/ops/reduce.h"
+#include "antichain/passes/graph_copy.h"
 
 namespace antichain {
 
@@ -20,9 +21,6 @@ constexpr std::size_t kMaxOps = 48;  // of a group: more would not fit into the 
 
 // Elements that a frame keeps (kFixedBytes of runtime/frame_binder.cpp), of the widest type.
 constexpr std::int64_t kFixedElements = 512;
-
-// What waits, or may find that sizes do not match, stays by itself.
-bool is_free(Op op) { return op.control_edges().empty() && op.graph().constraints(op).empty(); }
 
 bool may_fold(Op op) {
   return reduces_rows(op) && is_free(op) && !(kept_shape(op) == op.input(0).shape());
@@ -57,8 +55,7 @@ ElementwiseGroups::Index ElementwiseGroups::maker(Var value) const {
   if (graph_.is_region_param(value)) {
     return kNone;
   }
-  const auto found = position_.find(value.producer().id());
-  return found == position_.end() ? kNone : found->second;
+  return position_(value.producer().id());
 }
 
 // Calls f(op, by_data) for what an op of the list needs: what makes its inputs, and what it waits
@@ -66,8 +63,8 @@ ElementwiseGroups::Index ElementwiseGroups::maker(Var value) const {
 template <class F>
 void ElementwiseGroups::for_each_op_before(Index n, F f) const {
   const auto call = [&](OpId id, bool by_data) {
-    if (const auto found = position_.find(id); found != position_.end()) {
-      f(found->second, by_data);
+    if (const Index before = position_(id); before != kNone) {
+      f(before, by_data);
     }
   };
   const Op op = ops_[n];
@@ -85,7 +82,7 @@ void ElementwiseGroups::for_each_op_before(Index n, F f) const {
 }
 
 void ElementwiseGroups::find_classes() {
-  std::unordered_set<OpId> waited_for;  // an edge cannot lead into the body of another op
+  IdSet<OpId> waited_for;  // an edge cannot lead into the body of another op
   for (Op op : ops_) {
     for (const ControlEdge& edge : op.control_edges()) {
       waited_for.insert(edge.before);
@@ -267,19 +264,17 @@ void ElementwiseGroups::connect() {
 
 // Numbers the groups; one that is too long is cut along the order of its ops.
 void ElementwiseGroups::cut() {
-  std::unordered_map<Index, Index> open;  // the group that a root's ops go to at present
+  std::vector<Index> open(ops_.size(), kNone);  // by root: the group that its ops go to at present
   group_.resize(ops_.size());
   for (Index n = 0; n < ops_.size(); ++n) {
     const auto next = static_cast<Index>(groups_.size());
-    const auto [entry, is_new] = open.try_emplace(root(n), next);
-    if (!is_new && groups_[entry->second].size() == kMaxOps) {
-      entry->second = next;
-    }
-    if (entry->second == next) {
+    Index& group = open[root(n)];
+    if (group == kNone || groups_[group].size() == kMaxOps) {
+      group = next;
       groups_.emplace_back();
     }
-    group_[n] = entry->second;
-    groups_[entry->second].push_back(n);
+    group_[n] = group;
+    groups_[group].push_back(n);
   }
 }
 
@@ -312,7 +307,7 @@ void ElementwiseGroups::order() {
         free(follower);
       }
     }
-    ordered.push_back(groups_[group]);
+    ordered.push_back(std::move(groups_[group]));
   }
   ensure(ordered.size() == groups_.size(), "groups of element-wise ops wait for each other");
   groups_ = std::move(ordered);

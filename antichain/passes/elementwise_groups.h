@@ -4,10 +4,10 @@
 
 #include <cstdint>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "antichain/graph/graph.h"
+#include "antichain/graph/id_map.h"
 
 namespace antichain {
 
@@ -46,7 +46,7 @@ class ElementwiseGroups {
 
   Graph& graph_;
   std::span<const Op> ops_;
-  std::unordered_map<OpId, Index> position_;
+  IdMap<OpId, Index> position_{kNone};
   std::vector<Role> role_;    // by op
   std::vector<Index> class_;  // by op: number of its domain; kNone if it cannot be fused
   std::vector<Dims> rows_;    // by class: the shape of rows; empty: there are no reductions

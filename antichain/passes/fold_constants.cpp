@@ -92,4 +92,6 @@ GraphCopy fold_constants(const GraphCopy& source) {
   return copy_graph(source, replacing_ops(fold));
 }
 
+bool has_folds(Graph& graph) { return has_op(graph, folds); }
+
 }  // namespace antichain

@@ -51,7 +51,8 @@ void copy_by_groups(Cloner& cloner, std::span<const Op> ops, std::span<const Var
 
 GraphCopy fuse(const GraphCopy& source, const Cloner::CopyOps& copy_ops) {
   // What a user has fused may belong to larger groups.
-  const GraphCopy parts = copy_with_parts(source, {&fused_def(), &fused_product_def()}, {});
+  const auto apart = taken_apart(source, {&fused_def(), &fused_product_def()});
+  const GraphCopy& parts = apart ? *apart : source;
   const CopyRules fusion{.copy_ops = copy_ops};
   return has_reductions(*parts.graph) ? copy_graph(bring_to_row_form(parts), fusion)
                                       : copy_graph(parts, fusion);

@@ -1,9 +1,8 @@
 #include "antichain/passes/fuse_products.h"
 
 #include <algorithm>
-#include <unordered_map>
-#include <unordered_set>
 
+#include "antichain/graph/id_map.h"
 #include "antichain/graph/traversal.h"
 #include "antichain/ops/fused.h"
 #include "antichain/ops/fused_product.h"
@@ -24,8 +23,6 @@ bool is_short_product(Op op) {
   return inner.is_constant() && inner.constant() < kShortAxis;
 }
 
-bool is_free(Op op) { return op.control_edges().empty() && op.graph().constraints(op).empty(); }
-
 bool is_fused(Op op) { return &op.def() == &fused_def(); }
 
 // The element-wise ops of a reader: itself, or what its body consists of.
@@ -44,23 +41,25 @@ bool is_of_one_shape(Op op) {
 class ProductPairs {
  public:
   ProductPairs(std::span<const Op> ops, std::span<const Var> results) {
-    std::unordered_map<VarId, OpId> reader;  // of values that have just one
-    std::unordered_set<VarId> read_elsewhere;
-    std::unordered_set<OpId> waited_for;
+    IdMap<VarId, OpId> reader;  // the first one
+    IdSet<VarId> read_elsewhere;
+    IdSet<OpId> waited_for;
     for (Var result : results) {
       read_elsewhere.insert(result.id());
     }
     for (Op op : ops) {
       for (Var input : op.inputs()) {
-        if (reader.try_emplace(input.id(), op.id()).first->second != op.id()) {
+        OpId& first = reader[input.id()];
+        if (first.valid() && first != op.id()) {
           read_elsewhere.insert(input.id());
         }
+        first = first.valid() ? first : op.id();
       }
       for (const ControlEdge& edge : op.control_edges()) {
         waited_for.insert(edge.before);
       }
     }
-    std::unordered_set<OpId> products;
+    IdSet<OpId> products;
     for (Op op : ops) {
       if (!is_free(op) || waited_for.contains(op.id())) {
         continue;
@@ -70,21 +69,18 @@ class ProductPairs {
           products.insert(op.id());
         }
       } else if (const Op product = last_product(op, products); product.valid()) {
-        product_of_.emplace(op.id(), product);
+        product_of_[op.id()] = product;
         joined_.insert(product.id());
       }
     }
   }
 
   // The product that an op is computed with, if there is one.
-  Op product_of(Op reader) const {
-    const auto found = product_of_.find(reader.id());
-    return found == product_of_.end() ? Op() : found->second;
-  }
+  Op product_of(Op reader) const { return product_of_(reader.id()); }
   bool is_joined(Op product) const { return joined_.contains(product.id()); }
 
  private:
-  static Op last_product(Op reader, const std::unordered_set<OpId>& products) {
+  static Op last_product(Op reader, const IdSet<OpId>& products) {
     Op last;
     if (!is_fused(reader) && !is_elementwise(reader.def())) {
       return last;
@@ -101,8 +97,8 @@ class ProductPairs {
     return last.valid() && is_of_one_shape(reader) ? last : Op();
   }
 
-  std::unordered_map<OpId, Op> product_of_;  // by reader
-  std::unordered_set<OpId> joined_;
+  IdMap<OpId, Op> product_of_;  // by reader
+  IdSet<OpId> joined_;
 };
 
 void copy_pair(Cloner& cloner, Op product, Op reader) {
@@ -138,7 +134,8 @@ void copy_by_pairs(Cloner& cloner, std::span<const Op> ops, std::span<const Var>
 
 GraphCopy fuse_products(const GraphCopy& source) {
   // Pairs are not looked for inside of pairs.
-  return copy_with_parts(source, {&fused_product_def()}, {.copy_ops = copy_by_pairs});
+  const auto apart = taken_apart(source, {&fused_product_def()});
+  return copy_graph(apart ? *apart : source, {.copy_ops = copy_by_pairs});
 }
 
 }  // namespace antichain

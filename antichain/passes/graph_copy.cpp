@@ -15,6 +15,8 @@ GraphCopy copy_of_states(const Graph& source) {
   return copy;
 }
 
+bool is_free(Op op) { return op.control_edges().empty() && op.graph().constraints(op).empty(); }
+
 CopyRules replacing_ops(const Cloner::Replace& replace) {
   return {.replace = [replace](Op twin) {
     return twin.control_edges().empty() ? replace(twin) : twin.outputs();
@@ -48,18 +50,15 @@ GraphCopy copy_graph(const GraphCopy& source, const CopyRules& rules) {
   return copy_graph(*source.graph, source.values, source.ops, rules);
 }
 
-GraphCopy copy_with_parts(const GraphCopy& source, const std::vector<const OpDef*>& kinds,
-                          const CopyRules& rules) {
+std::optional<GraphCopy> taken_apart(const GraphCopy& source,
+                                     const std::vector<const OpDef*>& kinds) {
   const auto consists_of_parts = [&](Op op) { return std::ranges::count(kinds, &op.def()) > 0; };
-  Graph& graph = *source.graph;
-  for (std::uint32_t id = 0; id < graph.num_ops(); ++id) {
-    if (consists_of_parts(graph.op(OpId{id}))) {
-      const CopyRules apart = replacing_ops(
-          [&](Op op) { return consists_of_parts(op) ? op.def().decompose(op) : op.outputs(); });
-      return copy_graph(copy_graph(source, apart), rules);
-    }
+  if (!has_op(*source.graph, consists_of_parts)) {
+    return std::nullopt;
   }
-  return copy_graph(source, rules);
+  return copy_graph(source, replacing_ops([&](Op op) {
+                      return consists_of_parts(op) ? op.def().decompose(op) : op.outputs();
+                    }));
 }
 
 }  // namespace antichain

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -32,6 +33,10 @@ bool has_op(Graph& graph, F f) {
   return false;
 }
 
+/// Returns whether an op waits for nothing and leaves no check of sizes to the run, so that it may
+/// be computed elsewhere or with others.
+bool is_free(Op op);
+
 /// How a copy differs from its original: see Cloner.
 struct CopyRules {
   Cloner::Replace replace = {};
@@ -48,8 +53,9 @@ CopyRules replacing_ops(const Cloner::Replace& replace);
 GraphCopy copy_graph(Graph& source, std::span<const Var> values, std::span<const Op> ops,
                      const CopyRules& rules = {});
 GraphCopy copy_graph(const GraphCopy& source, const CopyRules& rules);
-/// Does so after ops of these kinds have been replaced by what they consist of.
-GraphCopy copy_with_parts(const GraphCopy& source, const std::vector<const OpDef*>& kinds,
-                          const CopyRules& rules);
+/// Does so with what ops of these kinds consist of in their place; returns nothing where there are
+/// none.
+std::optional<GraphCopy> taken_apart(const GraphCopy& source,
+                                     const std::vector<const OpDef*>& kinds);
 
 }  // namespace antichain

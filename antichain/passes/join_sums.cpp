@@ -46,7 +46,7 @@ void copy_joint(Cloner& cloner, const JointSum& joint) {
   }
 }
 
-void copy_ops(Cloner& cloner, std::span<const Op> ops, std::span<const Var>) {
+void copy_joining_sums(Cloner& cloner, std::span<const Op> ops, std::span<const Var>) {
   const std::vector<JointSum> joints = find_joint_sums(ops);
   const std::optional<std::vector<JointTurn>> turns = order_with(joints, ops);
   ensure(turns.has_value(), "sums were joined that cannot be");
@@ -66,7 +66,7 @@ GraphCopy join_sums(const GraphCopy& source) {
     const std::optional<RowSum> sum = row_sum_of(op);
     return sum && sum->is_product();
   };
-  return has_op(*source.graph, is_product) ? copy_graph(source, {.copy_ops = copy_ops})
+  return has_op(*source.graph, is_product) ? copy_graph(source, {.copy_ops = copy_joining_sums})
                                            : copy_graph(source, CopyRules{});
 }
 

@@ -6,6 +6,7 @@
 #include "antichain/ops/definition_parts.h"
 #include "antichain/ops/row_products.h"
 #include "antichain/ops/shape_ops.h"
+#include "antichain/passes/graph_copy.h"
 #include "antichain/passes/joint_order.h"
 #include "antichain/passes/row_sums.h"
 

@@ -39,6 +39,11 @@ GraphCopy plain(const GraphCopy& source, const Options&) {
   return kPass(source);
 }
 
+template <bool (*kFindsWork)(Graph&)>
+bool in_graph(Graph& graph, const Options&) {
+  return kFindsWork(graph);
+}
+
 GraphCopy reassociate_as_allowed(const GraphCopy& source, const Options& options) {
   return reassociate(source, {.floats = options.fast_math});
 }
@@ -57,15 +62,21 @@ GraphCopy fuse_as_wanted(const GraphCopy& source, const Options& options) {
 
 constexpr Pass kPasses[] = {
     {"release-waits", "run writes for themselves, not for values that wait for them", 1,
-     plain<release_waits>},
+     plain<release_waits>, nullptr, in_graph<has_waits>},
     {"decompose", "replace ops that the device has no kernel for by what they consist of", 1,
      decompose_missing, [](const Options& options) { return options.is_missing != nullptr; }},
-    {"fold-constants", "compute what depends on constants alone", 1, plain<fold_constants>},
+    {"fold-constants", "compute what depends on constants alone", 1, plain<fold_constants>, nullptr,
+     in_graph<has_folds>},
     {"simplify", "apply the rewrites of the ops: x * 1, reshapes of reshapes", 1, plain<simplify>},
-    {"clean-casts", "take out conversions that change nothing", 1, plain<clean_casts>},
-    {"delay-broadcasts", "compute before values are repeated", 1, plain<delay_broadcasts>},
+    {"clean-casts", "take out conversions that change nothing", 1, plain<clean_casts>, nullptr,
+     in_graph<has_double_casts>},
+    {"delay-broadcasts", "compute before values are repeated", 1, plain<delay_broadcasts>, nullptr,
+     in_graph<has_repeated_operands>},
     {"reassociate", "add and multiply in a cheaper order (floats: with fast-math)", 1,
-     reassociate_as_allowed},
+     reassociate_as_allowed, nullptr,
+     [](Graph& graph, const Options& options) {
+       return has_free_order(graph, {.floats = options.fast_math});
+     }},
     {"split-chains", "compute for all steps at once what no later step of a chain needs", 2,
      plain<split_chains>, [](const Options& options) { return options.split_chains; }},
     {"recall-steps", "read what a chain has returned instead of computing it for all steps", 2,
@@ -117,10 +128,16 @@ void check(const Options& options) {
 GraphCopy optimise(Graph& source, std::span<const Var> values, std::span<const Op> ops,
                    const Options& options) {
   check(options);
-  GraphCopy copy = copy_graph(source, values, ops);
+  std::vector<const Pass*> enabled;
   for (const Pass& pass : kPasses) {
     if (pass.run != nullptr && is_enabled(pass.name, options)) {
-      copy = pass.run(copy, options);
+      enabled.push_back(&pass);
+    }
+  }
+  GraphCopy copy = copy_graph(source, values, ops);
+  for (const Pass* pass : enabled) {
+    if (pass == enabled.back() || !pass->finds_work || pass->finds_work(*copy.graph, options)) {
+      copy = pass->run(copy, options);
       verify(*copy.graph);
     }
   }

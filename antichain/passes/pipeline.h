@@ -1,6 +1,7 @@
 // The list of passes between the graph that users build and the one that runs.
 //
 // Every pass copies: sharing of equal ops and dropping of what nobody needs come with each of them.
+// One that finds nothing to do is left out, but for the last, which drops what others left behind.
 // What depends on sizes (views, results in place, where values lie in memory) is decided later,
 // when a frame is made: antichain/runtime/frame.h.
 #pragma once
@@ -20,6 +21,8 @@ struct Pass {
   // Null for what is done when the program runs: it is on the list to be left out like the others.
   GraphCopy (*run)(const GraphCopy& source, const OptimiserOptions& options);
   bool (*applies)(const OptimiserOptions& options) = nullptr;  // null: always
+  // Whether there is anything to do; if not, a copy would be the same. Null: only a copy can tell.
+  bool (*finds_work)(Graph& graph, const OptimiserOptions& options) = nullptr;
 };
 
 /// Returns the passes in the order in which they run.
@@ -32,8 +35,8 @@ bool is_enabled(std::string_view pass, const OptimiserOptions& options);
 /// Throws InvalidArgument when there is no such level or pass.
 void check(const OptimiserOptions& options);
 
-/// Copies what `values` and `ops` need and applies the passes of the level to it. The verifier
-/// looks at what each of them has made.
+/// Copies what `values` and `ops` need and applies the passes of the level to it, those that find
+/// something to do. The verifier looks at what each of them has made.
 GraphCopy optimise(Graph& source, std::span<const Var> values, std::span<const Op> ops,
                    const OptimiserOptions& options = {});
 

@@ -169,19 +169,30 @@ bool is_small(const Flat& flat) {
                              [](const Flat::Part& part) { return std::abs(part.factor) < kLimit; });
 }
 
-std::vector<Var> reorder(Op op, bool floats) {
+bool is_exact(DType dtype) { return dtype == DType::i32 || dtype == DType::i64; }
+
+bool has_free_order(Op op, bool floats) {
+  if (op.num_outputs() != 1) {
+    return false;
+  }
   const Var result = op.output();
-  const bool exact = result.dtype() == DType::i32 || result.dtype() == DType::i64;
-  if (!exact && !(floats && is_float(result.dtype()))) {
+  return (is_exact(result.dtype()) || (floats && is_float(result.dtype()))) &&
+         (named(result, "add") || named(result, "subtract") || named(result, "multiply"));
+}
+
+std::vector<Var> reorder(Op op, bool floats) {
+  if (!has_free_order(op, floats)) {
     return op.outputs();
   }
+  const Var result = op.output();
+  const bool exact = is_exact(result.dtype());
   Flat flat;
   Builder builder(result);
   Var better;
-  if (named(result, "add") || named(result, "subtract")) {
+  if (!named(result, "multiply")) {
     flatten_sum(result, 1, flat);
     better = build_sum(flat, builder);
-  } else if (named(result, "multiply")) {
+  } else {
     flat.constant = 1;
     flatten_product(result, flat);
     better = build_product(flat, builder);
@@ -199,9 +210,12 @@ std::vector<Var> reorder(Op op, bool floats) {
 }  // namespace
 
 GraphCopy reassociate(const GraphCopy& source, const ReassociateOptions& options) {
-  return copy_graph(source, replacing_ops([floats = options.floats](Op op) {
-                      return op.num_outputs() == 1 ? reorder(op, floats) : op.outputs();
-                    }));
+  return copy_graph(
+      source, replacing_ops([floats = options.floats](Op op) { return reorder(op, floats); }));
+}
+
+bool has_free_order(Graph& graph, const ReassociateOptions& options) {
+  return has_op(graph, [&](Op op) { return has_free_order(op, options.floats); });
 }
 
 }  // namespace antichain

@@ -13,5 +13,7 @@ struct ReassociateOptions {
 /// Copies with sums and products put together anew where that takes fewer or smaller ops. Integers
 /// wrap around, so that any order gives the same.
 GraphCopy reassociate(const GraphCopy& source, const ReassociateOptions& options);
+/// Returns whether there are sums or products whose order may be changed.
+bool has_free_order(Graph& graph, const ReassociateOptions& options);
 
 }  // namespace antichain

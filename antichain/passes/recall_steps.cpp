@@ -80,7 +80,7 @@ void add_results(Op chain, Recalled& recalled) {
   }
 }
 
-void copy_ops(Cloner& cloner, std::span<const Op> ops, std::span<const Var>) {
+void copy_recalling(Cloner& cloner, std::span<const Op> ops, std::span<const Var>) {
   Recalled recalled;
   for (Op op : ops) {
     const Vars twins = cloner.copy(op);
@@ -99,7 +99,7 @@ void copy_ops(Cloner& cloner, std::span<const Op> ops, std::span<const Var>) {
 }  // namespace
 
 GraphCopy recall_steps(const GraphCopy& source) {
-  return copy_graph(source, {.copy_ops = copy_ops});
+  return copy_graph(source, {.copy_ops = copy_recalling});
 }
 
 }  // namespace antichain

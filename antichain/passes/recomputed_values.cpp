@@ -12,9 +12,9 @@ namespace antichain {
 
 namespace {
 
+using Groups = ElementwiseGroups;
 using Index = ElementwiseGroups::Index;
-constexpr Index kNone = ElementwiseGroups::kNone;
-constexpr int kMostOps = 3;  // that are repeated for one value
+constexpr int kMostRepeated = 3;  // that are repeated for one value
 
 bool is_cheap(const OpDef& def) {
   return &def == &add_def() || def.name == "subtract" || &def == &multiply_def();
@@ -35,7 +35,7 @@ class RecomputedValues {
       copied_.read_outside.insert(result.id());
     }
     if (recompute) {
-      find_last_readers();
+      find_last_readers(results);
       find_cheap();
       find_repeated();
     }
@@ -51,12 +51,12 @@ class RecomputedValues {
 
  private:
   struct Cheap {
-    int ops = 0;         // from a value that is kept on; 0: it is not cheap
-    Index from = kNone;  // the op before, if there is one
+    int ops = 0;                 // from a value that is kept on; 0: it is not cheap
+    Index from = Groups::kNone;  // the op before, if there is one
   };
 
   // For every value, the last group that reads it.
-  void find_last_readers() {
+  void find_last_readers(std::span<const Var> results) {
     for (Index n = 0; n < ops_.size(); ++n) {
       for (Var input : ops_[n].inputs()) {
         std::size_t& last = last_reader_[input.id()];
@@ -64,8 +64,8 @@ class RecomputedValues {
         reading_groups_[input.id()].insert(copied_.home[n]);
       }
     }
-    for (const VarId result : copied_.read_outside) {
-      last_reader_[result] = found_.groups().size();
+    for (Var result : results) {
+      last_reader_[result.id()] = found_.groups().size();
     }
     for (auto n = static_cast<Index>(ops_.size()); n-- > 0;) {  // who reads a view reads the whole
       if (ops_[n].def().view) {
@@ -83,7 +83,7 @@ class RecomputedValues {
       return found == last_reader_.end() ? 0 : found->second;
     };
     bool is_kept = last(value) > group;
-    for (Var whole = value; found_.maker(whole) != kNone && whole.producer().def().view;) {
+    for (Var whole = value; found_.maker(whole) != Groups::kNone && whole.producer().def().view;) {
       whole = whole.producer().input(0);
       is_kept = is_kept || last(whole) > group;
     }
@@ -92,7 +92,7 @@ class RecomputedValues {
 
   bool is_written(Var value, std::size_t group) const {
     const Index n = found_.maker(value);
-    if (n == kNone || copied_.read_outside.contains(value.id())) {
+    if (n == Groups::kNone || copied_.read_outside.contains(value.id())) {
       return true;
     }
     const auto readers = reading_groups_.find(value.id());
@@ -126,7 +126,7 @@ class RecomputedValues {
       if (&op.def() == &cast_def()) {
         const DType from = op.input(0).dtype(), to = op.output().dtype();
         if (is_float(from) && is_float(to) && size_of(from) < size_of(to)) {
-          cheap_[n] = {1, kNone};
+          cheap_[n] = {1, Groups::kNone};
         }
       } else if (is_cheap(op.def())) {
         const bool first_is_whole = op.input(0).shape() == op.output().shape();
@@ -136,10 +136,10 @@ class RecomputedValues {
         }
         const Var whole = op.input(first_is_whole ? 0 : 1);
         const Index from = found_.maker(whole);
-        if (from != kNone && cheap_[from].ops > 0 && cheap_[from].ops < kMostOps) {
+        if (from != Groups::kNone && cheap_[from].ops > 0 && cheap_[from].ops < kMostRepeated) {
           cheap_[n] = {cheap_[from].ops + 1, from};
         } else if (follows_kept_value(n, whole)) {
-          cheap_[n] = {1, kNone};
+          cheap_[n] = {1, Groups::kNone};
         }
       }
     }
@@ -150,7 +150,8 @@ class RecomputedValues {
     for (Index n = 0; n < ops_.size(); ++n) {
       for (Var input : ops_[n].inputs()) {
         const Index before = found_.maker(input);
-        if (before == kNone || cheap_[before].ops == 0 || copied_.home[before] == copied_.home[n]) {
+        if (before == Groups::kNone || cheap_[before].ops == 0 ||
+            copied_.home[before] == copied_.home[n]) {
           continue;
         }
         // A reduction by itself has a kernel that reads any type, but computes nothing before.
@@ -169,18 +170,17 @@ class RecomputedValues {
   // What of a group is needed, and what it has to compute again. What it then reads is outside.
   void copy_group(std::size_t g) {
     const std::vector<Index>& own = found_.groups()[g];
-    std::unordered_set<VarId> read_inside;
     std::set<Index> all;
     const auto take = [&](Index n) {
       all.insert(n);
       for (Var input : ops_[n].inputs()) {
-        read_inside.insert(input.id());
+        read_by_[input.id()] = g;
       }
     };
     for (auto n = own.rbegin(); n != own.rend(); ++n) {
       const std::vector<Var> outputs = ops_[*n].outputs();
       const auto is_read = [&](Var output) {
-        return copied_.read_outside.contains(output.id()) || read_inside.contains(output.id());
+        return copied_.read_outside.contains(output.id()) || read_by_(output.id()) == g;
       };
       if (!found_.is_element(*n) || std::ranges::any_of(outputs, is_read)) {
         take(*n);
@@ -189,8 +189,10 @@ class RecomputedValues {
     for (const Index n : own) {
       for (Var input : all.contains(n) ? ops_[n].inputs() : std::vector<Var>()) {
         const Index before = found_.maker(input);
-        const bool again = before != kNone && copied_.home[before] != g && repeated_[before];
-        for (Index part = again ? before : kNone; part != kNone; part = cheap_[part].from) {
+        const bool again =
+            before != Groups::kNone && copied_.home[before] != g && repeated_[before];
+        for (Index part = again ? before : Groups::kNone; part != Groups::kNone;
+             part = cheap_[part].from) {
           take(part);
         }
       }
@@ -203,7 +205,8 @@ class RecomputedValues {
     }
     for (const Index n : all) {
       for (Var input : ops_[n].inputs()) {
-        if (const Index before = found_.maker(input); before != kNone && !all.contains(before)) {
+        if (const Index before = found_.maker(input);
+            before != Groups::kNone && !all.contains(before)) {
           copied_.read_outside.insert(input.id());
         }
       }
@@ -218,6 +221,7 @@ class RecomputedValues {
   std::unordered_map<VarId, std::set<std::size_t>> reading_groups_;
   std::vector<Cheap> cheap_;    // by op
   std::vector<bool> repeated_;  // by op: whether other groups compute it again
+  IdMap<VarId, std::size_t> read_by_{~std::size_t{0}};  // the group that was last found to read it
   CopiedGroups copied_;
 };
 

@@ -10,9 +10,9 @@
 #pragma once
 
 #include <span>
-#include <unordered_set>
 #include <vector>
 
+#include "antichain/graph/id_map.h"
 #include "antichain/passes/elementwise_groups.h"
 
 namespace antichain {
@@ -20,8 +20,8 @@ namespace antichain {
 /// Groups of ops as they are to be copied: an op may be in several of them, or in none.
 struct CopiedGroups {
   std::vector<std::vector<ElementwiseGroups::Index>> groups;
-  std::vector<std::size_t> home;           // by op: the group whose results its outputs may be
-  std::unordered_set<VarId> read_outside;  // values that other groups, or others, read
+  std::vector<std::size_t> home;  // by op: the group whose results its outputs may be
+  IdSet<VarId> read_outside;      // values that other groups, or others, read
 };
 
 /// Returns the groups that were found, with values computed again or, if not `recompute`, without.

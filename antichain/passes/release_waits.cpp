@@ -1,8 +1,8 @@
 #include "antichain/passes/release_waits.h"
 
 #include <algorithm>
-#include <unordered_set>
 
+#include "antichain/graph/id_map.h"
 #include "antichain/graph/traversal.h"
 #include "antichain/ops/shape_ops.h"
 
@@ -25,7 +25,7 @@ bool only_waits(Op op) {
 
 GraphCopy release_waits(const GraphCopy& source) {
   std::vector<Op> ops = source.ops;
-  std::unordered_set<OpId> asked_for;
+  IdSet<OpId> asked_for;
   for (Op op : ops) {
     asked_for.insert(op.id());
   }
@@ -34,7 +34,7 @@ GraphCopy release_waits(const GraphCopy& source) {
       continue;
     }
     for (const ControlEdge& edge : op.control_edges()) {
-      if (asked_for.insert(edge.before).second) {
+      if (asked_for.insert(edge.before)) {
         ops.push_back(source.graph->op(edge.before));
       }
     }
@@ -44,5 +44,7 @@ GraphCopy release_waits(const GraphCopy& source) {
   };
   return copy_graph(*source.graph, source.values, ops, {.replace = replace});
 }
+
+bool has_waits(Graph& graph) { return has_op(graph, only_waits); }
 
 }  // namespace antichain

@@ -12,5 +12,7 @@ namespace antichain {
 
 /// Copies without reshapes to the same shape that only wait for writes, at the top level.
 GraphCopy release_waits(const GraphCopy& source);
+/// Returns whether there are such reshapes.
+bool has_waits(Graph& graph);
 
 }  // namespace antichain

@@ -11,7 +11,7 @@ namespace antichain {
 
 namespace {
 
-bool is_one(Dim dim) { return dim == Dim(1); }
+bool is_unit(Dim dim) { return dim == Dim(1); }
 
 // Returns the value with `count` more axes of size 1; numbers broadcast as they are.
 Var with_axes(Var value, std::size_t count) {
@@ -34,7 +34,7 @@ std::size_t dropped_axes(Var value) {
   const bool drops =
       computed && !to.empty() && from.size() > to.size() &&
       std::equal(to.begin(), to.end(), from.begin()) &&
-      std::all_of(from.begin() + static_cast<std::ptrdiff_t>(to.size()), from.end(), is_one);
+      std::all_of(from.begin() + static_cast<std::ptrdiff_t>(to.size()), from.end(), is_unit);
   return drops ? from.size() - to.size() : 0;
 }
 
@@ -51,7 +51,7 @@ std::vector<Var> sum_of_rows(Op op) {
   }
   Ints axes;
   for (std::size_t axis = 0; from.size() == to.size() && axis < to.size(); ++axis) {
-    if (is_one(to[axis]) && !is_one(from[axis])) {
+    if (is_unit(to[axis]) && !is_unit(from[axis])) {
       axes.push_back(static_cast<std::int64_t>(axis));
     }
   }

@@ -5,6 +5,7 @@
 #include "antichain/ops/matmul.h"
 #include "antichain/ops/reduce.h"
 #include "antichain/ops/shape_ops.h"
+#include "antichain/passes/graph_copy.h"
 
 namespace antichain {
 
@@ -14,8 +15,6 @@ constexpr std::int64_t kManyRows = 4096;   // where kernels for tall matrices be
 constexpr std::int64_t kFewColumns = 256;  // of a matrix and of what it is multiplied by
 
 }  // namespace
-
-bool is_free(Op op) { return op.control_edges().empty() && op.graph().constraints(op).empty(); }
 
 bool is_few(Dim size) {
   return size.is_constant() && size.constant() > 0 && size.constant() <= kFewColumns;

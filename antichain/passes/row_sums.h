@@ -6,9 +6,6 @@
 
 namespace antichain {
 
-/// Returns whether an op waits for nothing and leaves no check of sizes to the run.
-bool is_free(Op op);
-
 /// Returns whether columns are few: known, and no more than kernels for tall matrices take.
 bool is_few(Dim size);
 

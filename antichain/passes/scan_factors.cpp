@@ -23,7 +23,7 @@ struct Factors {
   std::size_t weight;
 };
 
-bool is_one(Var x) {
+bool is_constant_one(Var x) {
   if (made_by(x, broadcast_to_def())) {
     x = x.producer().input(0);
   }
@@ -60,7 +60,7 @@ Op derivative_of(Op scan, const WeightedForm& form, std::size_t weight) {
   }
   const bool is_derivative = found.valid() && is_elementwise(found.def()) &&
                              found.num_inputs() > 1 && found.def().name.ends_with("_gradient") &&
-                             is_one(found.input(0));
+                             is_constant_one(found.input(0));
   return is_derivative ? found : Op();
 }
 
@@ -85,7 +85,7 @@ Found find_factors(std::span<const Op> ops) {
   return found;
 }
 
-void copy_ops(Cloner& cloner, std::span<const Op> ops, std::span<const Var>) {
+void copy_with_factors(Cloner& cloner, std::span<const Op> ops, std::span<const Var>) {
   const Found found = find_factors(ops);
   std::unordered_map<OpId, Op> scans;  // with factors, by what they stand for
   for (Op op : ops) {
@@ -110,7 +110,7 @@ void copy_ops(Cloner& cloner, std::span<const Op> ops, std::span<const Var>) {
 }  // namespace
 
 GraphCopy scan_factors(const GraphCopy& source) {
-  return copy_graph(source, {.copy_ops = copy_ops});
+  return copy_graph(source, {.copy_ops = copy_with_factors});
 }
 
 }  // namespace antichain

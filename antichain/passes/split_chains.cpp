@@ -339,7 +339,7 @@ std::unordered_set<VarId> read_values(std::span<const Op> ops, std::span<const V
   return read;
 }
 
-void copy_ops(Cloner& cloner, std::span<const Op> ops, std::span<const Var> results) {
+void copy_splitting_chains(Cloner& cloner, std::span<const Op> ops, std::span<const Var> results) {
   const std::unordered_set<VarId> read = read_values(ops, results);
   for (Op op : ops) {
     const Vars twins = cloner.copy(op);
@@ -366,7 +366,7 @@ void copy_ops(Cloner& cloner, std::span<const Op> ops, std::span<const Var> resu
 }  // namespace
 
 GraphCopy split_chains(const GraphCopy& source) {
-  return copy_graph(source, {.copy_ops = copy_ops});
+  return copy_graph(source, {.copy_ops = copy_splitting_chains});
 }
 
 }  // namespace antichain

@@ -11,7 +11,7 @@ namespace antichain {
 
 namespace {
 
-constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
 
 // One piece of memory: a value with all views of it.
 struct Piece {
@@ -84,7 +84,7 @@ class Splitter {
     for (std::size_t i = 0; i < ops_.size(); ++i) {
       const Op op = ops_[i];
       for (Var input : op.inputs()) {
-        if (const std::size_t at = piece_of(input); at != kNone) {
+        if (const std::size_t at = piece_of(input); at != kNowhere) {
           Piece& piece = pieces_[at];
           piece.taken_back = piece.taken_back || i >= end_;
           piece.last_forward = i < end_ ? i : piece.last_forward;
@@ -108,14 +108,14 @@ class Splitter {
 
   std::size_t piece_of(Var value) const {
     const auto found = at_.find(value.id());
-    return found == at_.end() ? kNone : found->second;
+    return found == at_.end() ? kNowhere : found->second;
   }
 
   // The last stage that has all values this op takes: those that its output is computed from, too.
   std::size_t stage_needed_by(Op op) const {
     std::size_t stage = stage_of_.back();
     for (Var input : op.inputs()) {
-      if (const std::size_t at = piece_of(input); at != kNone) {
+      if (const std::size_t at = piece_of(input); at != kNowhere) {
         stage = std::min(stage, stage_of_[pieces_[at].last_forward]);
       }
     }
@@ -142,15 +142,15 @@ class Splitter {
     }
     std::size_t i = 1;
     for (std::size_t cut = 1; cut < max_stages; ++cut) {
-      std::size_t best = kNone;
+      std::size_t best = kNowhere;
       const double until = (static_cast<double>(cut) + 0.5) * part;
       for (; i < end_ && taken[i] < until; ++i) {
         const bool far_enough = taken[i] >= until - part;
-        if (far_enough && (best == kNone || width[i] < width[best])) {
+        if (far_enough && (best == kNowhere || width[i] < width[best])) {
           best = i;
         }
       }
-      if (best != kNone) {
+      if (best != kNowhere) {
         ends.push_back(best);
       }
     }

@@ -127,7 +127,7 @@ Var sum_parts(Cloner& cloner, Op reader, Op concat) {
   return antichain::concat(sums, is_product && side == 0 ? 0 : -1, reader.location());
 }
 
-void copy_ops(Cloner& cloner, std::span<const Op> ops, std::span<const Var> results) {
+void copy_summing_parts(Cloner& cloner, std::span<const Op> ops, std::span<const Var> results) {
   const SumsOfParts found(ops, results);
   for (Op op : ops) {
     if (const Op concat = found.joined_by(op); concat.valid()) {
@@ -142,7 +142,7 @@ void copy_ops(Cloner& cloner, std::span<const Op> ops, std::span<const Var> resu
 }  // namespace
 
 GraphCopy sum_by_parts(const GraphCopy& source) {
-  return has_op(*source.graph, joins_columns) ? copy_graph(source, {.copy_ops = copy_ops})
+  return has_op(*source.graph, joins_columns) ? copy_graph(source, {.copy_ops = copy_summing_parts})
                                               : copy_graph(source, CopyRules{});
 }
 

@@ -93,6 +93,10 @@ class Backend : public TensorMemory {
   /// stacked.
   virtual bool wants_few_kernels() const { return false; }
 
+  /// Says by which algorithm an op is computed at these sizes, and why; empty where there is no
+  /// choice. The shapes of all inputs are known by the sizes.
+  virtual std::string explain(Op, const DimEnv&) const { return {}; }
+
   /// Returns the code that was generated for an op, for people to read; empty where there is none.
   virtual std::string generated_code(Op) const { return {}; }
 

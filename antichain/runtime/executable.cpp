@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <new>
-#include <unordered_set>
 #include <utility>
 
+#include "antichain/graph/id_map.h"
 #include "antichain/graph/traversal.h"
 #include "antichain/runtime/frame_cache.h"
 #include "antichain/runtime/program.h"
@@ -50,7 +50,7 @@ Executable::Executable(std::unique_ptr<Graph> graph, std::span<const Var> result
                        std::span<const Op> effects, const Backend& backend,
                        const KernelTable& kernels, const Logger& logger, StateStore& states)
     : graph_(std::move(graph)), backend_(&backend), states_(&states) {
-  std::unordered_set<OpId> used;
+  IdSet<OpId> used;
   for (Op op : schedule(*graph_, results, effects)) {
     used.insert(op.id());
   }

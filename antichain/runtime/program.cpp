@@ -1,7 +1,5 @@
 #include "antichain/runtime/program.h"
 
-#include <unordered_set>
-
 #include "antichain/graph/traversal.h"
 #include "antichain/runtime/step_order.h"
 
@@ -9,7 +7,7 @@ namespace antichain {
 
 Program::Program(Graph& graph, std::span<const Var> params, std::span<const Var> results,
                  std::span<const Op> effects, const KernelTable& kernels, const Logger& logger) {
-  std::unordered_set<VarId> given;
+  IdSet<VarId> given;
   for (Var param : params) {
     params_.push_back(slot_of(param));
     given.insert(param.id());
@@ -27,11 +25,12 @@ Program::Program(Graph& graph, std::span<const Var> params, std::span<const Var>
 }
 
 Program::Slot Program::slot_of(Var value) {
-  const auto [found, is_new] = slots_.try_emplace(value.id(), static_cast<Slot>(values_.size()));
-  if (is_new) {
+  Slot& slot = slots_[value.id()];
+  if (slot == kNone) {
+    slot = static_cast<Slot>(values_.size());
     values_.push_back(value);
   }
-  return found->second;
+  return slot;
 }
 
 Program::Step Program::make_step(Op op, const KernelTable& kernels, const Logger& logger) {

@@ -4,10 +4,10 @@
 
 #include <cstdint>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "antichain/graph/graph.h"
+#include "antichain/graph/id_map.h"
 #include "antichain/runtime/op_runner.h"
 
 namespace antichain {
@@ -42,7 +42,9 @@ class Program {
   Slot slot_of(Var value);
   void find_readers();
 
-  std::unordered_map<VarId, Slot> slots_;
+  static constexpr Slot kNone = ~Slot{0};
+
+  IdMap<VarId, Slot> slots_{kNone};
   std::vector<Var> values_;
   std::vector<bool> takes_strides_;
   std::vector<Slot> params_, results_;

@@ -1,8 +1,9 @@
 #include "antichain/runtime/step_order.h"
 
 #include <algorithm>
-#include <unordered_map>
 #include <utility>
+
+#include "antichain/graph/id_map.h"
 
 namespace antichain {
 
@@ -79,8 +80,8 @@ class StepOrder {
   }
   template <class Visit>
   void visit_op(OpId id, Visit&& visit) const {
-    if (const auto found = position_.find(id); found != position_.end()) {
-      visit(found->second);
+    if (const std::size_t at = position_(id); at != kNone) {
+      visit(at);
     }
   }
 
@@ -118,7 +119,8 @@ class StepOrder {
   }
 
   std::vector<Op> ops_;
-  std::unordered_map<OpId, std::size_t> position_;
+  static constexpr std::size_t kNone = ~std::size_t{0};
+  IdMap<OpId, std::size_t> position_{kNone};
   // By position: the last reader of what an op makes, views included, and the first op that must
   // come after it.
   std::vector<std::size_t> last_reader_, first_dependent_;

@@ -17,8 +17,15 @@ struct Calibration {
   bool measured = false;       // just now; otherwise they were known
 };
 
-/// Measures what is not known yet, or everything again, and keeps it. Sessions of processes that
-/// start later choose by it. Throws InvalidArgument when there is no folder to keep it in.
-Calibration calibrate(bool again = false);
+struct CalibrationOptions {
+  bool again = false;            // also what is known
+  bool on_busy_machine = false;  // although others use the cores
+};
+
+/// Measures what is not known yet and keeps it. Sessions of processes that start later choose by
+/// it. Throws InvalidArgument when there is no folder to keep it in, and DeviceError, keeping
+/// nothing, when threads have to wait for cores: what is measured then is no property of the
+/// machine.
+Calibration calibrate(const CalibrationOptions& options = {});
 
 }  // namespace antichain

@@ -4,10 +4,8 @@
 #include <unordered_set>
 
 #include "antichain/backends/cpu/cpu_backend.h"
-#include "antichain/backends/cpu/scan_kernels.h"
 #ifdef ANTICHAIN_HAS_CUDA
 #include "antichain/backends/cuda/cuda_backend.h"
-#include "antichain/backends/cuda/scan_choice.h"
 #endif
 #include "antichain/engines/backprop/backprop_engine.h"
 #include "antichain/engines/forward/forward_engine.h"
@@ -167,21 +165,9 @@ std::vector<Var> Session::forward_outputs(Op op) const {
 }
 
 std::string Session::explain(Op op, const DimEnv& sizes) const {
-  const std::vector<const OpDef*> scans = scan_family();
-  const bool is_known = std::ranges::find(scans, &op.def()) != scans.end() &&
-                        is_bound(op.input(0).shape(), sizes) &&
-                        is_bound(op.input(1).shape(), sizes);  // otherwise only a run knows
-  if (!is_known) {
-    return {};
-  }
-#ifdef ANTICHAIN_HAS_CUDA
-  if (backend_->device().kind == DeviceKind::cuda && backend_->kernels().has_kernel(op)) {
-    const cuda::MeasuredChoices measured(backend_->device().index);
-    return cuda::explain_scan(op, sizes, &measured);
-  }
-#endif
-  const bool on_cpu = backend_->device() == Device{} && &op.def() == &affine_scan_def();
-  return on_cpu ? cpu::explain_scan(op, sizes) : std::string();
+  const bool is_known = std::ranges::all_of(  // otherwise only a run knows
+      op.inputs(), [&sizes](Var input) { return is_bound(input.shape(), sizes); });
+  return is_known ? backend_->explain(op, sizes) : std::string();
 }
 
 bool Session::takes_apart(Op op) const {

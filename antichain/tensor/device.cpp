@@ -1,8 +1,9 @@
 #include "antichain/tensor/device.h"
 
-#include <charconv>
+#include <optional>
 
 #include "antichain/base/error.h"
+#include "antichain/base/parse_number.h"
 
 namespace antichain {
 
@@ -20,10 +21,8 @@ Device parse_device(std::string_view text) {
   }
   if (text.starts_with(kIndexedCuda)) {
     const std::string_view digits = text.substr(kIndexedCuda.size());
-    int index = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
-    if (error == std::errc{} && end == digits.data() + digits.size() && index >= 0) {
-      return {.kind = DeviceKind::cuda, .index = index};
+    if (const std::optional<int> index = parse_number<int>(digits); index && *index >= 0) {
+      return {.kind = DeviceKind::cuda, .index = *index};
     }
   }
   fail<InvalidArgument>("unknown device '{}'; use cpu, cuda or cuda:N", text);

@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kPrefix = "step-", kAside = ".aside-";
+constexpr std::string_view kStepPrefix = "step-", kAside = ".aside-";
 
 Json to_json(const History& history) {
   Json curves = Json::object();
@@ -85,7 +85,7 @@ std::vector<fs::path> checkpoints_in(const fs::path& folder) {
   std::vector<fs::path> found;
   if (fs::is_directory(folder)) {
     for (const auto& entry : fs::directory_iterator(folder)) {
-      if (entry.path().filename().string().starts_with(kPrefix)) {
+      if (entry.path().filename().string().starts_with(kStepPrefix)) {
         found.push_back(entry.path());
       }
     }
@@ -117,7 +117,7 @@ void remove_checkpoint(const fs::path& checkpoint) {
 
 void write_checkpoint(const fs::path& folder, const Checkpoint& checkpoint) {
   constexpr int kIndent = 1;
-  const std::string name = fmt::format("{}{:08}{}", kPrefix, checkpoint.state.step,
+  const std::string name = fmt::format("{}{:08}{}", kStepPrefix, checkpoint.state.step,
                                        checkpoint.state.finished ? "-final" : "");
   const fs::path aside = folder / (std::string(kAside) + name), place = folder / name;
   fs::create_directories(folder);

@@ -14,7 +14,7 @@ namespace antichain {
 
 namespace {
 
-constexpr std::string_view kPrefix = "events.out.tfevents.";
+constexpr std::string_view kEventPrefix = "events.out.tfevents.";
 
 // CRC-32C (Castagnoli), bit by bit: records are short.
 std::uint32_t crc32c(std::string_view bytes) {
@@ -73,7 +73,7 @@ std::string scalar_summary(std::string_view tag, double value) {
 
 void remove_older(const std::filesystem::path& folder) {
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().filename().string().starts_with(kPrefix)) {
+    if (entry.path().filename().string().starts_with(kEventPrefix)) {
       std::filesystem::remove(entry.path());
     }
   }
@@ -90,7 +90,7 @@ EventFile::EventFile(const std::filesystem::path& folder, const History& history
   std::filesystem::create_directories(folder);
   remove_older(folder);
   const double now = time_now();
-  path_ = (folder / fmt::format("{}{:.0f}.antichain", kPrefix, now)).string();
+  path_ = (folder / fmt::format("{}{:.0f}.antichain", kEventPrefix, now)).string();
   file_ = std::fopen(path_.c_str(), "wb");
   require<DataError>(file_ != nullptr, "cannot write '{}': {}", path_, std::strerror(errno));
   write_record(event(now, 0, field(3, Wire::bytes, "brain.Event:2")));

@@ -9,8 +9,8 @@ namespace antichain::app {
 
 namespace {
 
-void run_calibration(bool again, const Globals& globals) {
-  const Calibration found = calibrate(again);
+void run_calibration(const CalibrationOptions& options, const Globals& globals) {
+  const Calibration found = calibrate(options);
   Table table({"part of a scan", "nanoseconds"});
   Json costs = Json::object();
   for (const Calibration::Cost& cost : found.costs) {
@@ -30,9 +30,11 @@ void run_calibration(bool again, const Globals& globals) {
 void add_calibrate_command(CLI::App& app, const Globals& globals) {
   CLI::App* command = app.add_subcommand(
       "calibrate", "Measure what the algorithm of a scan is chosen by, once for this machine");
-  const auto again = std::make_shared<bool>(false);
-  command->add_flag("--again", *again, "Also where that was done before");
-  command->callback([&globals, again] { run_calibration(*again, globals); });
+  const auto options = std::make_shared<CalibrationOptions>();
+  command->add_flag("--again", options->again, "Also where that was done before");
+  command->add_flag("--busy", options->on_busy_machine,
+                    "Also while other programs use the cores; what is measured then is worth less");
+  command->callback([&globals, options] { run_calibration(*options, globals); });
 }
 
 }  // namespace antichain::app

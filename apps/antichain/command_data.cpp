@@ -91,7 +91,7 @@ void add_data_command(CLI::App& app, const Globals& globals) {
                      "Folder with data sets [$ANTICHAIN_DATA, or the user's data folder]")
         ->type_name("DIR");
     part->fallthrough();
-    part->footer("Also: --json and --log-level, see `antichain --help`.");
+    part->footer("Also: --json, --log-level and --threads, see `antichain --help`.");
   }
   list->callback([&globals, arguments] { list_sets(arguments->folder, globals); });
   fetch->callback([&globals, arguments] { fetch_set(*arguments, globals); });

@@ -52,7 +52,7 @@ void explain_ops(const Profiler& profiler, Explanation& explanation) {
   }
 }
 
-std::string names_of(const std::vector<Var>& values) {
+std::string names_and_types(const std::vector<Var>& values) {
   std::string names;
   for (Var value : values) {
     names += fmt::format("{}{} {}{}", names.empty() ? "" : ", ", value.name(), name(value.dtype()),
@@ -76,7 +76,8 @@ struct Clusters {
       const std::string& ops = op.attrs().get<std::string>("label");
       const std::string generated = backend.generated_code(op);
       const std::string how = generated.empty() ? "loops" : "compiled";
-      const std::string inputs = names_of(op.inputs()), outputs = names_of(op.outputs());
+      const std::string inputs = names_and_types(op.inputs()),
+                        outputs = names_and_types(op.outputs());
       table.add({ops, inputs, outputs, how});
       json.push_back({{"ops", ops}, {"inputs", inputs}, {"outputs", outputs}, {"code", how}});
       if (!generated.empty()) {
@@ -121,7 +122,7 @@ struct Layouts {
   }
 };
 
-void explain(const ExplainArguments& arguments, const Globals& globals) {
+void explain_recipe(const ExplainArguments& arguments, const Globals& globals) {
   const Recipe& recipe = find_recipe(arguments.recipe->recipe);
   RecipeRun run(recipe, make_context(recipe, *arguments.recipe, globals));
   const data::Batch batch = run.first_batch();
@@ -225,7 +226,7 @@ void add_explain_command(CLI::App& app, const Globals& globals) {
       ->add_option("--memory-svg", arguments->memory_svg,
                    "Write an image of which value lies where, and when")
       ->type_name("FILE");
-  command->callback([&globals, arguments] { explain(*arguments, globals); });
+  command->callback([&globals, arguments] { explain_recipe(*arguments, globals); });
 }
 
 }  // namespace antichain::app

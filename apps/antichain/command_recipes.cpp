@@ -20,7 +20,7 @@ std::string accepted(const RecipeOption& option) {
   return "name";
 }
 
-Json describe(const Recipe& recipe) {
+Json recipe_json(const Recipe& recipe) {
   Json options = Json::array();
   for (const RecipeOption& option : recipe.options) {
     options.push_back({{"name", option.name},
@@ -36,7 +36,7 @@ void list_recipes(const Globals& globals) {
   Json list = Json::array();
   for (const Recipe& recipe : recipes()) {
     table.add({recipe.name, recipe.summary});
-    list.push_back(describe(recipe));
+    list.push_back(recipe_json(recipe));
   }
   globals.output.finish(table.str() + "\n`antichain recipes NAME` shows what can be set.\n",
                         {{"recipes", list}});
@@ -51,7 +51,7 @@ void show_recipe(const Globals& globals, const Recipe& recipe) {
       fmt::format("{}: {}\n\n{}\nSet them with --set: antichain train {} --set {}={}\n",
                   recipe.name, recipe.summary, table.str(), recipe.name, recipe.options[0].name,
                   recipe.options[0].fallback),
-      describe(recipe));
+      recipe_json(recipe));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "antichain/base/error.h"
+#include "antichain/session/threads.h"
 #include "apps/antichain/commands.h"
 #include "apps/antichain/version.h"
 
@@ -25,6 +26,10 @@ void describe_program(CLI::App& app, Globals& globals) {
          [&globals](const std::string& level) { globals.log_level = parse_log_level(level); },
          "What to log to standard error: debug, info, warning, error or silent [warning]")
       ->type_name("LEVEL");
+  app.add_option_function<int>("--threads", set_num_threads,
+                               "How many threads to compute with at most [$ANTICHAIN_THREADS, or "
+                               "all cores]; results have the same bits on any number")
+      ->type_name("N");
   add_train_command(app, globals);
   add_eval_command(app, globals);
   add_compare_command(app, globals);
@@ -39,12 +44,12 @@ void describe_program(CLI::App& app, Globals& globals) {
   add_ops_command(app, globals);
   for (CLI::App* command : app.get_subcommands(nullptr)) {
     command->fallthrough();  // --json is understood behind the command too
-    command->footer("Also: --json and --log-level, see `antichain --help`.");
+    command->footer("Also: --json, --log-level and --threads, see `antichain --help`.");
   }
 }
 
 // CLI11's sentence about arguments that do not parse; for a misspelt command, our own.
-std::string explain(const CLI::App& app, const CLI::ParseError& error) {
+std::string explain_mistake(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> unknown = app.remaining();
   if (app.get_subcommands().empty() && !unknown.empty() && !unknown[0].starts_with("-")) {
     std::vector<std::string> names;
@@ -80,7 +85,7 @@ static int guarded_run(int argc, char** argv) {
   } catch (const CLI::Success& request) {  // --help and --version
     return app.exit(request);
   } catch (const CLI::ParseError& error) {
-    sentence = explain(app, error);
+    sentence = explain_mistake(app, error);
   } catch (const InternalError& error) {
     code = kOurFault;
     sentence = fmt::format("internal error, please report it: {} ({}:{})", error.what(),

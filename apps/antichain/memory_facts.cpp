@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "apps/antichain/run_report.h"
+#include "antichain/base/byte_size.h"
 #include "apps/antichain/table.h"
 
 namespace antichain::app {
@@ -12,8 +12,6 @@ namespace antichain::app {
 namespace {
 
 constexpr std::size_t kShown = 10;  // values in the table
-
-std::string size_text(std::size_t bytes) { return bytes_text(static_cast<std::int64_t>(bytes)); }
 
 std::string steps_text(const MemoryValue& value) {
   return fmt::format("{}–{}", value.first, value.last);
@@ -37,6 +35,8 @@ Json values_json(const MemoryReport& report) {
 }
 
 }  // namespace
+
+std::string size_text(std::size_t bytes) { return bytes_text(static_cast<std::int64_t>(bytes)); }
 
 std::string memory_text(const MemoryReport& report, std::size_t allocated) {
   Table facts;

@@ -8,6 +8,8 @@
 
 namespace antichain::app {
 
+/// Returns "1.5 MiB".
+std::string size_text(std::size_t bytes);
 /// Returns how much memory a step takes and its ten largest values. `allocated` is what the
 /// executable has asked the device for.
 std::string memory_text(const MemoryReport& report, std::size_t allocated);

@@ -4,7 +4,6 @@
 
 #include "antichain/train/chart.h"
 #include "apps/antichain/memory_facts.h"
-#include "apps/antichain/run_report.h"
 
 namespace antichain::app {
 
@@ -30,8 +29,6 @@ struct Scale {
     return kHeight - kMargin - static_cast<double>(address) * per_byte;
   }
 };
-
-std::string size_text(std::size_t bytes) { return bytes_text(static_cast<std::int64_t>(bytes)); }
 
 std::string rectangle(const Scale& scale, const MemoryValue& value) {
   const std::string tooltip = escape_html(

@@ -26,7 +26,7 @@ defaults, are in the headers of `antichain/ops`; `antichain ops NAME` also tells
 - **Simplifications**: rewrites that compiling applies.
 )";
 
-std::string names_of(DTypeSet dtypes) {
+std::string type_names(DTypeSet dtypes) {
   std::string names;
   for (DType dtype : dtypes.members()) {
     names += (names.empty() ? "" : ", ") + std::string(name(dtype));
@@ -101,7 +101,7 @@ std::string escaped(const std::string& text) {
   return result;
 }
 
-std::string describe(const OpDef& def, const Session& session) {
+std::string describe_op(const OpDef& def, const Session& session) {
   std::string text = fmt::format("\n### {}\n{}\n\n", def.name, def.doc);
   const std::string example = example_of(def, session);
   add_fact(text, "Example", example.empty() ? "" : "`" + example + "`");
@@ -128,7 +128,7 @@ std::string describe(const OpDef& def, const Session& session) {
 
 std::string op_reference() {
   const Session session;
-  std::string text = fmt::format(kPreamble, names_of(kFloats), names_of(kIntegers));
+  std::string text = fmt::format(kPreamble, type_names(kFloats), type_names(kIntegers));
   text += "\n| family | operators |\n|---|---|\n";
   for (const OpFamily& family : op_families()) {
     std::string names;
@@ -140,7 +140,7 @@ std::string op_reference() {
   for (const OpFamily& family : op_families()) {
     text += fmt::format("\n## {}\n", family.title);
     for (const OpDef* def : family.ops) {
-      text += describe(*def, session);
+      text += describe_op(*def, session);
     }
   }
   return text;

@@ -15,13 +15,12 @@ struct Part {
   bool present;
 };
 
-constexpr std::array<Part, 5> kParts = {{
+constexpr auto kParts = std::to_array<Part>({
     {"blas", "matrix products on the CPU, also in f64", ANTICHAIN_HAS_BLAS != 0},
     {"onednn", "matrix products and convolutions on the CPU", ANTICHAIN_HAS_ONEDNN != 0},
-    {"openmp", "threads inside the ops of the CPU", ANTICHAIN_HAS_OPENMP != 0},
     {"llvm", "compiled code for fused element-wise ops", ANTICHAIN_HAS_LLVM != 0},
     {"dlpack", "exchange of tensors with other libraries", ANTICHAIN_HAS_DLPACK != 0},
-}};
+});
 
 }  // namespace
 

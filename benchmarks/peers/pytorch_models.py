@@ -122,6 +122,24 @@ class Gcn(nn.Module):
         return SparseProduct.apply(self.adjacency, self.transposed, self.second(x)) + self.bias2
 
 
+class Gpt(nn.Module):
+    def __init__(self, steps, width, heads, layers, vocabulary):
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, width)
+        self.places = nn.Parameter(0.02 * torch.randn(steps, width))
+        self.blocks = nn.ModuleList(
+            nn.TransformerEncoderLayer(width, heads, 4 * width, 0.0, F.gelu, batch_first=True, norm_first=True)
+            for _ in range(layers))
+        self.norm, self.linear = nn.LayerNorm(width), nn.Linear(width, vocabulary)
+        self.register_buffer("mask", nn.Transformer.generate_square_subsequent_mask(steps))
+
+    def forward(self, tokens):
+        x = self.embedding(tokens) + self.places
+        for block in self.blocks:
+            x = block(x, src_mask=self.mask, is_causal=True)
+        return self.linear(self.norm(x))
+
+
 class OdeNet(nn.Module):
     def __init__(self, width, depth):
         super().__init__()
@@ -189,6 +207,14 @@ def transformer(batch, steps, width, heads, bf16, optimiser=adam):
     return Case(model, torch.randn(batch, steps, width), torch.randn(batch, steps, width), optimiser, F.mse_loss, bf16)
 
 
+def gpt(batch, steps, width, heads, layers, vocabulary):
+    def tokens(first):
+        return ((first + torch.arange(batch * steps)) * 7 % vocabulary).reshape(batch, steps)
+
+    return Case(Gpt(steps, width, heads, layers, vocabulary), tokens(0), tokens(1), adam,
+                lambda y, target: F.cross_entropy(y.flatten(0, 1), target.flatten()))
+
+
 def ode_net(batch, width, depth):
     return Case(OdeNet(width, depth), torch.randn(batch, width), None, None, lambda y, _: y.square().mean())
 
@@ -209,6 +235,7 @@ CPU_CASES = {
     "resnet18 32x32 B=64 bf16": lambda: resnet(64, bf16=True),
     "transformer d=768 heads=12 T=1024 B=8 adam": lambda: transformer(8, 1024, 768, 12, bf16=False),
     "transformer d=768 heads=12 T=1024 B=8 adam bf16": lambda: transformer(8, 1024, 768, 12, bf16=True),
+    "gpt d=128 layers=4 heads=4 T=128 B=4 adam": lambda: gpt(4, 128, 128, 4, 4, 256),
 }
 
 # What is timed on a GPU alone.

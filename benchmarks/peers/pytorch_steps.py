@@ -5,6 +5,8 @@
     pytorch_steps.py --device cuda <case>    milliseconds of a step on a GPU: eager, and replayed as a CUDA graph
     pytorch_steps.py --device cuda --gradients BATCH <case>   error of the gradients of so many examples against f64
 
+    pytorch_steps.py --shared SECONDS <case>  steps done in that time, begun with others (see benchmarks/shared_machine)
+
 The time is the median over the steps of this process. The step is what a user writes: zero_grad, forward,
 backward, step, and the loss read at the end; on a GPU, for which that would wait, only at the end of ten steps.
 """
@@ -43,6 +45,14 @@ def on_cpu(case, compiled):
         case.model = torch.compile(case.model)
     case.step().item()
     return {"milliseconds": statistics.median(times_of(case.step, SECONDS))}
+
+
+def shared(case, seconds):
+    """Does steps for a while, from when a line arrives on standard input, so that several processes begin together."""
+    case.step().item()
+    print("ready", flush=True)
+    sys.stdin.readline()
+    return {"milliseconds": statistics.mean(times_of(case.step, seconds))}
 
 
 def as_cuda_graph(step):
@@ -89,6 +99,7 @@ def main():
     parser.add_argument("--list", action="store_true", help="print the names of the cases")
     parser.add_argument("--compile", action="store_true", help="compile the model, on the CPU")
     parser.add_argument("--device", default="cpu", help="where to run, default cpu")
+    parser.add_argument("--shared", type=float, metavar="SECONDS", help="do steps for so long, beside other processes")
     parser.add_argument("--gradients", type=int, metavar="BATCH", help="compare gradients with f64, on a GPU")
     parser.add_argument("case", nargs="?", choices=CPU_CASES | GPU_CASES)
     arguments = parser.parse_args()
@@ -101,6 +112,9 @@ def main():
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", os.cpu_count())))
     torch.manual_seed(1)
     warnings.filterwarnings("ignore", category=UserWarning)  # about sparse tensors being new
+    if arguments.shared:
+        json.dump(shared(make(), arguments.shared), sys.stdout)
+        return
     on_a_gpu = arguments.device != "cpu"
     json.dump(on_gpu(make, arguments.device, arguments.gradients) if on_a_gpu else on_cpu(make(), arguments.compile), sys.stdout)
 

@@ -5,8 +5,7 @@
 #include "tests/base/temporary_folder.h"
 #include "tests/data/http_server.h"
 
-namespace antichain {
-namespace {
+namespace antichain::data_test {
 
 using testing::HasSubstr;
 
@@ -53,5 +52,4 @@ TEST(Data, ARecipeWithoutItsDataSaysWhatToDo) {
   EXPECT_FALSE(std::filesystem::exists(folder / "run"));
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::data_test

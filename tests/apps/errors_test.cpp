@@ -6,8 +6,7 @@
 #include "tests/apps/run_program.h"
 #include "tests/base/temporary_folder.h"
 
-namespace antichain {
-namespace {
+namespace antichain::errors_test {
 
 struct Mistake {
   const char* name;
@@ -45,6 +44,10 @@ INSTANTIATE_TEST_SUITE_P(
                 "The following argument was not expected: circles; see `antichain --help`"},
         Mistake{"bad_log_level", "--log-level loud engines",
                 "unknown log level 'loud'; use debug, info, warning, error or silent"},
+        Mistake{"no_threads", "--threads 0 engines",
+                "the number of threads must be from 1 to 1024, got 0"},
+        Mistake{"bad_threads", "engines --threads two",
+                "Could not convert: --threads = two; see `antichain --help`"},
         Mistake{"unknown_recipe", "train spiral",
                 "there is no recipe 'spiral'; did you mean 'spirals'?"},
         Mistake{"unknown_recipe_shown", "recipes spiral",
@@ -104,5 +107,4 @@ TEST(Errors, OutputThatCannotBeWrittenIsReported) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::errors_test

@@ -1,14 +1,17 @@
 // `antichain compare`, `gradcheck`, `bench`, `explain`.
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <filesystem>
 #include <fstream>
+#include <thread>
+#include <vector>
 
 #include "tests/apps/run_program.h"
 #include "tests/base/cache_folder.h"
 #include "tests/base/temporary_folder.h"
 
-namespace antichain {
-namespace {
+namespace antichain::inspection_test {
 
 using testing::ContainsRegex;
 using testing::HasSubstr;
@@ -200,13 +203,14 @@ TEST(Explain, SaysWhichAlgorithmAScanTakes) {
 TEST(Calibrate, MeasuresOnce) {
   const TemporaryFolder folder;
   const CacheFolder cache((folder / "cache").string());
-  const nlohmann::json first = run_program("--json calibrate").last_line(),
+  // Other tests run beside this one.
+  const nlohmann::json first = run_program("--json calibrate --busy").last_line(),
                        second = run_program("--json calibrate").last_line();
   EXPECT_EQ(first.at("measured"), true);
   EXPECT_EQ(second.at("measured"), false);
   EXPECT_EQ(first.at("scan_costs"), second.at("scan_costs"));
   EXPECT_EQ(first.at("scan_costs").size(), 5U);
-  EXPECT_EQ(run_program("--json calibrate --again").last_line().at("measured"), true);
+  EXPECT_EQ(run_program("--json calibrate --busy --again").last_line().at("measured"), true);
   EXPECT_THAT(run_program("calibrate").out, HasSubstr("Measured before"));
   // A machine on which giving work to threads takes a second chooses no chunks.
   const std::string file = first.at("file");
@@ -220,6 +224,25 @@ TEST(Calibrate, MeasuresOnce) {
   EXPECT_THAT(how, HasSubstr("step by step about 1e+03 ms, in chunks 3e+03 ms"));
   const CacheFolder none("");
   EXPECT_THAT(run_program("calibrate").err, HasSubstr("there is no folder to keep the results in"));
+}
+
+TEST(Calibrate, StoresNothingOnABusyMachine) {
+  const TemporaryFolder folder;
+  const CacheFolder cache((folder / "cache").string());
+  std::atomic<bool> done = false;
+  std::vector<std::jthread> others;
+  for (unsigned i = 0; i < 2 * std::thread::hardware_concurrency(); ++i) {
+    others.emplace_back([&done] {
+      while (!done) {
+      }
+    });
+  }
+  const ProgramRun run = run_program("calibrate");
+  done = true;
+  EXPECT_EQ(run.code, 2);
+  EXPECT_THAT(run.err, ContainsRegex("calibrate: this machine is busy, a thread waited for a core "
+                                     "[0-9]+ % of the time; nothing was stored"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "cache"));
 }
 
 TEST(Explain, SaysHowAnEngineGoesAboutStages) {
@@ -265,5 +288,4 @@ TEST(Explain, ShowsTheMemoryPlan) {
   EXPECT_FALSE(run_program(std::string("explain --json") + kSmall).last_line().contains("memory"));
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::inspection_test

@@ -4,32 +4,60 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <random>
+#include <string>
 #include <thread>
 
 #include "tests/apps/run_program.h"
 #include "tests/base/temporary_folder.h"
+#include "tests/build_paths.h"
 
-namespace antichain {
-namespace {
+namespace antichain::kill_test {
 
 // Checkpoints after every step: most of the time goes into writing them, so that is where most
 // kills fall, and all others into the middle of an epoch.
 constexpr const char* kRun = " --epochs 20 --batch 100 --set hidden=5 --checkpoint-every 1 ";
 
-// Starts the program and kills it after a while; returns whether it had ended by itself.
-bool run_and_kill(const std::string& arguments, std::chrono::steady_clock::duration after) {
+constexpr std::int64_t kSteps = 200;
+
+// The number in the name of the newest checkpoint of a run; 0 before there is one.
+std::int64_t newest_step(const std::filesystem::path& run) {
+  std::int64_t newest = 0;
+  std::error_code none_yet;
+  for (const auto& entry : std::filesystem::directory_iterator(run / "checkpoints", none_yet)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("step-")) {
+      newest = std::max<std::int64_t>(newest, std::atoll(name.c_str() + 5));
+    }
+  }
+  return newest;
+}
+
+// Starts the program and kills it some time after it has written a checkpoint of step `step` or a
+// later one; returns whether it had ended by itself. A kill follows what the run has done and not
+// the clock: how long a run takes depends on what else the machine does.
+bool run_and_kill(const std::string& arguments, const std::filesystem::path& run,
+                  std::int64_t step, std::chrono::microseconds later) {
   const pid_t child = fork();
   if (child == 0) {
-    const std::string line = "exec " ANTICHAIN_PROGRAM " " + arguments + " > /dev/null 2>&1";
+    const std::string line = "exec " + program_file() + " " + arguments + " > /dev/null 2>&1";
     execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
     _exit(127);
   }
-  std::this_thread::sleep_for(after);
-  kill(child, SIGKILL);
   int status = 0;
+  while (newest_step(run) < step) {
+    if (waitpid(child, &status, WNOHANG) == child) {
+      return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  std::this_thread::sleep_for(later);
+  kill(child, SIGKILL);
   waitpid(child, &status, 0);
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
@@ -41,24 +69,23 @@ std::string final_weights(const std::string& folder) {
 TEST(Kill, AResumedRunEndsWithTheSameBits) {
   const TemporaryFolder folder;
   const std::string whole = folder / "whole", killed = folder / "killed";
-  const auto start = std::chrono::steady_clock::now();
   ASSERT_EQ(run_program("train --out " + whole + kRun).code, 0);
-  const auto duration = std::chrono::steady_clock::now() - start;
   const std::string expected = final_weights(whole);
   ASSERT_FALSE(expected.empty());
 
-  bool ended = run_and_kill("train --out " + killed + kRun, duration / 3);
-  int kills = ended ? 0 : 1;
-  constexpr int kMostKills = 200;
-  for (; !ended && kills < kMostKills; ++kills) {
-    // Longer and longer, so that the run gets to its end at last.
-    ended = run_and_kill("train --checkpoint-every 1 --resume " + killed,
-                         duration / 4 + kills * duration / 40);
+  std::mt19937 random(1);
+  std::uniform_int_distribution<int> microseconds(0, 4000);  // a step with its checkpoint, or two
+  int kills = 0;
+  for (bool ended = false; !ended;) {
+    const std::string start = kills == 0 ? "--out " + killed + kRun : "--checkpoint-every 1 --resume " + killed;
+    const std::int64_t step = std::min(newest_step(killed) + kSteps / 16, kSteps);
+    ended = run_and_kill("train " + start, killed, step,
+                         std::chrono::microseconds(microseconds(random)));
+    kills += ended ? 0 : 1;
+    ASSERT_LT(kills, 100) << newest_step(killed);
   }
-  ASSERT_TRUE(ended) << kills;
   EXPECT_GT(kills, 2);
   EXPECT_EQ(final_weights(killed), expected);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::kill_test

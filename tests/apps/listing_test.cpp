@@ -3,8 +3,7 @@
 
 #include "tests/apps/run_program.h"
 
-namespace antichain {
-namespace {
+namespace antichain::listing_test {
 
 using testing::ContainsRegex;
 using testing::HasSubstr;
@@ -110,5 +109,4 @@ TEST(Recipes, AreListedWithTheirOptions) {
   EXPECT_EQ(run_program("recipes spirals --json").last_line().at("options").size(), 16U);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::listing_test

@@ -9,6 +9,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/build_paths.h"
+
 namespace antichain {
 
 namespace {
@@ -39,11 +41,11 @@ nlohmann::json ProgramRun::last_line() const {
 }
 
 ProgramRun run_program(const std::string& arguments) {
-  return run_shell(ANTICHAIN_PROGRAM " " + arguments);
+  return run_shell(program_file() + " " + arguments);
 }
 
 ProgramRun run_program_on_terminal(const std::string& arguments) {
-  return run_shell("TERM=xterm script -qec '" ANTICHAIN_PROGRAM " " + arguments + "' /dev/null");
+  return run_shell("TERM=xterm script -qec '" + program_file() + " " + arguments + "' /dev/null");
 }
 
 }  // namespace antichain

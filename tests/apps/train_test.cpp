@@ -7,9 +7,9 @@
 
 #include "tests/apps/run_program.h"
 #include "tests/base/temporary_folder.h"
+#include "tests/build_paths.h"
 
-namespace antichain {
-namespace {
+namespace antichain::train_test {
 
 using testing::ContainsRegex;
 using testing::HasSubstr;
@@ -128,7 +128,7 @@ TEST_F(Train, LeavesEverythingInItsFolder) {
 }
 
 TEST_F(Train, ChoosesAFreeFolder) {
-  const std::string command = "cd " + folder_.path().string() + " && " ANTICHAIN_PROGRAM " train";
+  const std::string command = "cd " + folder_.path().string() + " && " + program_file() + " train";
   for (const char* name : {"spirals-1", "spirals-2"}) {
     EXPECT_EQ(std::system((command + kShort + "> /dev/null").c_str()), 0);
     EXPECT_TRUE(std::filesystem::exists(folder_ / ("runs/" + std::string(name) + "/run.json")));
@@ -280,5 +280,4 @@ TEST_F(Train, LogsWhatItIsAskedFor) {
   EXPECT_EQ(quiet.err, "");
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::train_test

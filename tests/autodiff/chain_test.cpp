@@ -7,8 +7,7 @@
 #include "tests/autodiff/cells.h"
 #include "tests/autodiff/finite_difference.h"
 
-namespace antichain {
-namespace {
+namespace antichain::chain_test {
 
 // Length 4, batch 2, input 3, hidden 2: state, sequence, the two weights.
 std::vector<Tensor> cell_point(std::int64_t gates, std::int64_t length = 4) {
@@ -153,5 +152,4 @@ TEST(ChainDerivative, SameValueAsStateSequenceAndCapture) {
   expect_gradients(build, {random_values({3}, 1)});
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::chain_test

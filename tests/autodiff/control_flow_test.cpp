@@ -6,8 +6,7 @@
 #include "antichain/ops/gradient_ops.h"
 #include "tests/autodiff/finite_difference.h"
 
-namespace antichain {
-namespace {
+namespace antichain::control_flow_test {
 
 // Newton's iteration for the square root; how long it takes depends on the number.
 LoopResult newton_sqrt(Var x) {
@@ -154,5 +153,4 @@ TEST(CallDerivative, ResultsThatAreCapturesOrUnused) {
   expect_gradients(build, {random_values({3}, 1), random_values({3}, 2)});
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::control_flow_test

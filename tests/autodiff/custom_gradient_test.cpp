@@ -6,8 +6,7 @@
 #include "tests/autodiff/finite_difference.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain {
-namespace {
+namespace antichain::custom_gradient_test {
 
 using Doubles = std::vector<double>;
 
@@ -121,5 +120,4 @@ TEST_F(CustomGradient, ErrorsNameWhatIsWrong) {
   });
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::custom_gradient_test

@@ -11,8 +11,7 @@
 #include "antichain/ops/elementwise.h"
 #include "antichain/session/session.h"
 
-namespace antichain {
-namespace {
+namespace antichain::deep_graph_test {
 
 constexpr int kOps = 100'000;
 constexpr std::size_t kStackBytes = 256 * 1024;
@@ -66,5 +65,4 @@ void on_small_stack(void* (*work)(void*)) {
 TEST(DeepGraph, ALongChainOfOps) { on_small_stack(build_and_run); }
 TEST(DeepGraph, AValueWithManyUses) { on_small_stack(build_wide); }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::deep_graph_test

@@ -13,8 +13,7 @@
 #include "antichain/session/session.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain {
-namespace {
+namespace antichain::grad_test {
 
 class Grad : public testing::Test {
  protected:
@@ -155,5 +154,4 @@ TEST_F(Grad, ValuesOfOneGraph) {
   expect_error<InvalidArgument>(message, [&] { grad(Var(), x); });
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::grad_test

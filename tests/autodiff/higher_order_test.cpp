@@ -6,8 +6,7 @@
 #include "tests/autodiff/cells.h"
 #include "tests/autodiff/finite_difference.h"
 
-namespace antichain {
-namespace {
+namespace antichain::higher_order_test {
 
 Var gru_energy(const Vars& in) {
   const Chain result =
@@ -137,5 +136,4 @@ TEST(HigherOrder, SecondDerivativeOfANewtonLoop) {
               -0.25 * std::pow(2.0, -1.5), 1e-9);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::higher_order_test

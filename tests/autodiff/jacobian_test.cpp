@@ -4,8 +4,7 @@
 #include "antichain/ops/matmul.h"
 #include "tests/autodiff/finite_difference.h"
 
-namespace antichain {
-namespace {
+namespace antichain::jacobian_test {
 
 // R^3 -> R^2x2, with a part that does not depend on x.
 Var field(Var x) {
@@ -123,5 +122,4 @@ TEST(Jacobian, InsideAChainBodyWithRespectToAnOuterValue) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::jacobian_test

@@ -5,8 +5,7 @@
 #include "antichain/ops/gradient_ops.h"
 #include "tests/autodiff/finite_difference.h"
 
-namespace antichain {
-namespace {
+namespace antichain::regions_test {
 
 using Doubles = std::vector<double>;
 
@@ -85,5 +84,4 @@ TEST_F(GradInsideBody, SaysWhatIsInTheWay) {
   });
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::regions_test

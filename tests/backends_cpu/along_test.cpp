@@ -11,8 +11,7 @@
 #include "tests/backends_cpu/draw.h"
 #include "tests/backends_cpu/kernel_trial.h"
 
-namespace antichain::cpu {
-namespace {
+namespace antichain::cpu::along_test {
 
 constexpr int kRounds = 60;
 
@@ -166,5 +165,4 @@ TEST(Sparse, ProductsWithVectors) {
   }
 }
 
-}  // namespace
-}  // namespace antichain::cpu
+}  // namespace antichain::cpu::along_test

@@ -11,8 +11,7 @@
 #include "tests/backends_cpu/kernel_trial.h"
 #include "tests/conformance/compare.h"
 
-namespace antichain::cpu {
-namespace {
+namespace antichain::cpu::convolution_test {
 
 constexpr double kRoundings = 16;  // f32 sums of some hundred products
 
@@ -161,5 +160,4 @@ TEST(Convolution, SameBitsOnAnyNumberOfThreads) {
   }
 }
 
-}  // namespace
-}  // namespace antichain::cpu
+}  // namespace antichain::cpu::convolution_test

@@ -11,8 +11,7 @@
 #include "tests/backends_cpu/draw.h"
 #include "tests/backends_cpu/kernel_trial.h"
 
-namespace antichain::cpu {
-namespace {
+namespace antichain::cpu::copy_plan_test {
 
 Tensor plan_and_run(const Tensor& view) {
   const Tensor out = Tensor::zeros(view.dtype(), view.shape());
@@ -117,5 +116,4 @@ TEST(CopyPlan, LargeCopiesAreTheSameOnAnyNumberOfThreads) {
   set_num_threads(before);
 }
 
-}  // namespace
-}  // namespace antichain::cpu
+}  // namespace antichain::cpu::copy_plan_test

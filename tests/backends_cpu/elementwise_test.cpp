@@ -10,8 +10,7 @@
 #include "antichain/backends/cpu/simd/level.h"
 #include "antichain/ops/elementwise.h"
 
-namespace antichain::cpu {
-namespace {
+namespace antichain::cpu::elementwise_test {
 
 std::vector<const OpDef*> all_elementwise() {
   std::vector<const OpDef*> all;
@@ -317,5 +316,4 @@ TEST(Elementwise, CastsEveryHalf) {
   }
 }
 
-}  // namespace
-}  // namespace antichain::cpu
+}  // namespace antichain::cpu::elementwise_test

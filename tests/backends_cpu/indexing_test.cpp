@@ -9,8 +9,7 @@
 #include "tests/backends_cpu/draw.h"
 #include "tests/backends_cpu/kernel_trial.h"
 
-namespace antichain::cpu {
-namespace {
+namespace antichain::cpu::indexing_test {
 
 constexpr int kRounds = 60;  // per op
 
@@ -125,5 +124,4 @@ TEST(IndexErrors, NameTheFirstBadIndex) {
   }
 }
 
-}  // namespace
-}  // namespace antichain::cpu
+}  // namespace antichain::cpu::indexing_test

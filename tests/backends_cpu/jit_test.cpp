@@ -183,6 +183,44 @@ TEST_F(Jit, BodiesOfManyOpsWithNumbersAndBroadcasts) {
   }
 }
 
+// The code of scale * x + shift, and the numbers that it is given.
+std::pair<std::string, std::vector<double>> code_of_line(DType dtype, double scale, double shift) {
+  Graph graph;
+  const Var x = graph.input("x", dtype, {4});
+  const Vars y = fused(graph, [&] { return Vars{x * scale + shift}; });
+  const Cluster cluster = cluster_of(fused_steps(SimdLevel::baseline, y[0].producer()), 0, 2, 1);
+  return {cluster_code(cluster), given_numbers(cluster)};
+}
+
+TEST_F(Jit, OpsThatDifferInNumbersHaveTheSameCode) {
+  for (const DType dtype : {f32, f64, bf16}) {
+    const auto [code, given] = code_of_line(dtype, 1.5, 0.75);
+    EXPECT_EQ(given, (std::vector<double>{1.5, 0.75}));
+    EXPECT_EQ(code_of_line(dtype, -2.5, 5).first, code);
+    EXPECT_NE(code_of_line(dtype, 1, 0.75).first, code) << "1 is part of the code";
+    EXPECT_EQ(code_of_line(dtype, 1, 0.75).second, (std::vector<double>{0.75}));
+    EXPECT_NE(code_of_line(dtype, 2, 0.75).first, code_of_line(dtype, 1, 0.75).first);
+  }
+}
+
+TEST_F(Jit, NumbersOfEveryKindGiveTheBitsOfTheLoops) {
+  Draw draw(63);
+  const double inf = std::numeric_limits<double>::infinity();
+  for (const DType dtype : {f32, f64, bf16}) {
+    for (const double number : {-0.0, -0.25, 0.1, 1e-42, inf, std::nan("")}) {
+      Graph graph;
+      const Var x = graph.input("x", dtype, {67});
+      const Tensor values = special_values(draw, dtype, {67});
+      const Vars given = fused(graph, [&] { return Vars{x * number - 0.3, number / x}; });
+      expect_same_bits(jit_, given[0].producer(), {values});
+      const Vars part_of_the_code = fused(graph, [&] {
+        return Vars{maximum(x * number, 0.3), less(x + 0.7, number)};
+      });
+      expect_same_bits(jit_, part_of_the_code[0].producer(), {values});
+    }
+  }
+}
+
 std::string some_code() {
   Graph graph;
   const Var x = graph.input("x", f32, {4});

@@ -10,8 +10,7 @@
 #include "tests/backends_cpu/kernel_trial.h"
 #include "tests/conformance/compare.h"
 
-namespace antichain::cpu {
-namespace {
+namespace antichain::cpu::matmul_test {
 
 constexpr std::array<DType, 5> kMultiplied = {f32, bf16, f16, f64, i8};
 constexpr double kRoundings = 16;  // f32 sums of a few hundred products
@@ -121,5 +120,4 @@ TEST(Matmul, GridsGrowWithTheProduct) {
   EXPECT_EQ(choose_grid(128, 128, 128, 1000).rows, 1) << "a batch is cut into its products";
 }
 
-}  // namespace
-}  // namespace antichain::cpu
+}  // namespace antichain::cpu::matmul_test

@@ -9,8 +9,7 @@
 #include "tests/backends_cpu/draw.h"
 #include "tests/backends_cpu/kernel_trial.h"
 
-namespace antichain::cpu {
-namespace {
+namespace antichain::cpu::movement_test {
 
 constexpr int kRounds = 40;                // per op
 constexpr std::int64_t kElements = 60000;  // several tasks in the wider types
@@ -172,5 +171,4 @@ TEST_F(Movement, Iota) {
   }
 }
 
-}  // namespace
-}  // namespace antichain::cpu
+}  // namespace antichain::cpu::movement_test

@@ -1,19 +1,22 @@
 #include "antichain/backends/cpu/parallel.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <thread>
 #include <vector>
 
 #include "antichain/antichain.h"
+#include "antichain/base/usable_cores.h"
 #include "tests/backends_cpu/threads.h"
 
-namespace antichain::cpu {
-namespace {
+namespace antichain::cpu::parallel_test {
 
-// Sets the number of threads for one scope.
 TEST(Parallel, EveryTaskRunsOnce) {
-  for (int threads : {1, 2, 3, 7}) {
+  for (int threads : {1, 2, 3, 7, 100}) {
     const Threads scope(threads);
     for (std::int64_t count : {0, 1, 2, 5, 100}) {
       std::vector<std::atomic<int>> runs(static_cast<std::size_t>(count));
@@ -55,7 +58,120 @@ TEST(Parallel, TasksWithinTasksRunInTheirThread) {
   EXPECT_EQ(runs, 20);
 }
 
-TEST(Parallel, ThereIsAtLeastOneThread) { EXPECT_THROW(set_num_threads(0), InvalidArgument); }
+TEST(Parallel, SeveralThreadsMayCallAtOnce) {
+  const Threads scope(3);
+  constexpr int kCallers = 12, kRounds = 50, kTasks = 20;  // more callers than jobs
+  std::atomic<int> runs = 0;
+  {
+    std::vector<std::jthread> callers;
+    for (int i = 0; i < kCallers; ++i) {
+      callers.emplace_back([&] {
+        for (int round = 0; round < kRounds; ++round) {
+          std::atomic<int> own = 0;
+          parallel_tasks(kTasks, [&](std::int64_t) {
+            ++own;
+            ++runs;
+          });
+          EXPECT_EQ(own, kTasks);  // all of them have ended when the call returns
+        }
+      });
+    }
+  }
+  EXPECT_EQ(runs, kCallers * kRounds * kTasks);
+}
+
+// Who waits for others sleeps in the end, and so do workers between jobs.
+TEST(Parallel, SleepersAreWoken) {
+  const Threads scope(2);
+  for (int i = 0; i < 3; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    std::atomic<int> runs = 0;
+    parallel_tasks(2, [&](std::int64_t) {
+      ++runs;
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    });
+    EXPECT_EQ(runs, 2);
+  }
+}
+
+cpu_set_t cores_of_this_thread() {
+  cpu_set_t cores;
+  EXPECT_EQ(sched_getaffinity(0, sizeof(cores), &cores), 0);
+  return cores;
+}
+
+// Also where OpenMP binds the first thread to a core (OMP_PROC_BIND; the test is run so, too).
+TEST(Parallel, WorkersHaveCoresOfTheirOwn) {
+  if (std::thread::hardware_concurrency() < 2) {
+    GTEST_SKIP() << "there is one core";
+  }
+  const Threads scope(2);
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<bool> came = false;
+  std::atomic<int> running = 0;
+  cpu_set_t of_worker;
+  for (int attempt = 0; attempt < 100 && !came; ++attempt) {  // the worker may come too late
+    running = 0;
+    parallel_tasks(2, [&](std::int64_t) {
+      if (std::this_thread::get_id() != caller) {
+        of_worker = cores_of_this_thread();
+        came = true;
+      }
+      ++running;
+      for (int i = 0; i < 100 && running < 2; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    });
+  }
+  ASSERT_TRUE(came);
+  cpu_set_t all;
+  const cpu_set_t of_caller = cores_of_this_thread();
+  CPU_OR(&all, &of_worker, &of_caller);
+  EXPECT_GE(CPU_COUNT(&all), 2);
+}
+
+// A child process has none of its parent's threads.
+TEST(Parallel, AForkedProcessComputes) {
+  const Threads scope(3);
+  std::atomic<int> runs = 0;
+  const auto count = [&runs](std::int64_t) { ++runs; };
+  parallel_tasks(10, count);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    parallel_tasks(10, count);
+    _exit(runs == 20 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+TEST(Parallel, ThereIsAtLeastOneThread) {
+  EXPECT_THROW(set_num_threads(0), InvalidArgument);
+  EXPECT_THROW(set_num_threads(100'000), InvalidArgument);
+}
+
+TEST(DefaultThreads, AreWhatTheEnvironmentSays) {
+  EXPECT_EQ(default_threads("3", nullptr), 3);
+  EXPECT_EQ(default_threads("3", "5"), 3);
+  EXPECT_EQ(default_threads("", "5"), 5);
+  EXPECT_EQ(default_threads(nullptr, "5,2"), 5);
+  EXPECT_EQ(default_threads(nullptr, "many"), usable_cores());
+  EXPECT_EQ(default_threads(nullptr, nullptr), usable_cores());
+}
+
+TEST(DefaultThreads, MustBeANumber) {
+  for (const char* wrong : {"0", "-1", "two", "2 ", "100000", "99999999999999999999"}) {
+    try {
+      default_threads(wrong, nullptr);
+      ADD_FAILURE() << wrong << " is taken";
+    } catch (const InvalidArgument& error) {
+      EXPECT_EQ(error.what(), std::string("ANTICHAIN_THREADS is '") + wrong +
+                                  "'; it must be a number of threads from 1 to 1024");
+    }
+  }
+}
 
 // Trains a few steps of a model with large and small layers and returns losses and parameters.
 std::vector<Tensor> train(int threads, const std::function<Var(Graph&)>& build,
@@ -138,5 +254,4 @@ TEST(AnyNumberOfThreads, GivesTheSameRecurrence) {
       {{"xs", ramp({9, 33, 65})}, {"label", labels(33)}});
 }
 
-}  // namespace
-}  // namespace antichain::cpu
+}  // namespace antichain::cpu::parallel_test

@@ -10,8 +10,7 @@
 #include "tests/backends_cpu/kernel_trial.h"
 #include "tests/conformance/compare.h"
 
-namespace antichain::cpu {
-namespace {
+namespace antichain::cpu::pooling_test {
 
 struct Case {
   Shape x;
@@ -86,5 +85,4 @@ TEST(Pooling, SameBitsOnAnyNumberOfThreads) {
   }
 }
 
-}  // namespace
-}  // namespace antichain::cpu
+}  // namespace antichain::cpu::pooling_test

@@ -6,8 +6,7 @@
 #include "tests/backends_cpu/draw.h"
 #include "tests/backends_cpu/kernel_trial.h"
 
-namespace antichain::cpu {
-namespace {
+namespace antichain::cpu::random_test {
 
 TEST(RandomKernels, GiveTheReferencesBits) {
   Draw draw(51);
@@ -35,5 +34,4 @@ TEST(RandomKernels, GiveTheReferencesBits) {
   EXPECT_GE(checked, 90);
 }
 
-}  // namespace
-}  // namespace antichain::cpu
+}  // namespace antichain::cpu::random_test

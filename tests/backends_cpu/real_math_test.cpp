@@ -9,8 +9,7 @@
 
 #include "antichain/backends/cpu/simd/loops.h"
 
-namespace antichain::cpu {
-namespace {
+namespace antichain::cpu::real_math_test {
 
 // Floats of every exponent and sign, about `per_exponent` each, and the special ones.
 std::vector<float> floats(int per_exponent) {
@@ -185,5 +184,4 @@ TEST(RealMath, EveryBfloat16IsRoundedFromTheFloatResult) {
   });
 }
 
-}  // namespace
-}  // namespace antichain::cpu
+}  // namespace antichain::cpu::real_math_test

@@ -11,8 +11,7 @@
 #include "tests/backends_cpu/draw.h"
 #include "tests/backends_cpu/kernel_trial.h"
 
-namespace antichain::cpu {
-namespace {
+namespace antichain::cpu::reduce_test {
 
 class Reductions : public testing::TestWithParam<const OpDef*> {};
 
@@ -157,5 +156,4 @@ TEST(ReductionCases, LogsumexpOfInfinities) {
   EXPECT_EQ(reduced(logsumexp, Tensor::of<float>({2}, {-infinity, 3.F})), 3);
 }
 
-}  // namespace
-}  // namespace antichain::cpu
+}  // namespace antichain::cpu::reduce_test

@@ -8,8 +8,7 @@
 #include "tests/backends_cpu/draw.h"
 #include "tests/backends_cpu/kernel_trial.h"
 
-namespace antichain::cpu {
-namespace {
+namespace antichain::cpu::rowwise_test {
 
 constexpr int kRounds = 60;
 
@@ -119,5 +118,4 @@ TEST_F(Rowwise, BatchNormGradient) {
   }
 }
 
-}  // namespace
-}  // namespace antichain::cpu
+}  // namespace antichain::cpu::rowwise_test

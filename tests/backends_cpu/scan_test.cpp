@@ -12,8 +12,7 @@
 #include "tests/backends_cpu/kernel_trial.h"
 #include "tests/base/temporary_folder.h"
 
-namespace antichain::cpu {
-namespace {
+namespace antichain::cpu::scan_test {
 
 const std::vector<AffineScanOptions>& algorithms() {
   static const std::vector<AffineScanOptions> all = {
@@ -269,5 +268,4 @@ TEST(Scan, LanesAreAsWideAsCoresAllow) {
   EXPECT_EQ(columns_per_lane(1'000'000, 2), columns_per_lane(2'000'000, 2));
 }
 
-}  // namespace
-}  // namespace antichain::cpu
+}  // namespace antichain::cpu::scan_test

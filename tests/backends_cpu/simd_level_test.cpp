@@ -6,8 +6,7 @@
 #include "antichain/backends/cpu/simd/level.h"
 #include "antichain/backends/cpu/simd/loops.h"
 
-namespace antichain::cpu {
-namespace {
+namespace antichain::cpu::simd_level_test {
 
 TEST(SimdLevel, NamesAreDistinctAndTheBaselineIsEverywhere) {
   std::vector<std::string_view> names;
@@ -45,5 +44,4 @@ TEST(SimdLevel, EveryLevelTheCpuHasAdds) {
   });
 }
 
-}  // namespace
-}  // namespace antichain::cpu
+}  // namespace antichain::cpu::simd_level_test

@@ -13,8 +13,7 @@
 #include "antichain/ops/creation.h"
 #include "antichain/session/session.h"
 
-namespace antichain {
-namespace {
+namespace antichain::affine_scan_emulation_test {
 
 using device::Piece;
 
@@ -320,5 +319,4 @@ TEST(AffineScanEmulation, ProductsBeyondTheRange) {
   check_columns<float>({120, 3, 100, false, 1e-3, 1});
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::affine_scan_emulation_test

@@ -9,8 +9,7 @@
 #include "tests/backends_cuda/gpu.h"
 #include "tests/conformance/compare.h"
 
-namespace antichain {
-namespace {
+namespace antichain::affine_scan_test {
 
 class CudaAffineScan : public testing::Test {
  protected:
@@ -184,5 +183,4 @@ TEST_F(CudaAffineScan, ByAlgorithmsOfTheCpu) {
   expect_values_of_the_cpu({30, 2, 0, {.algorithm = kScanHybrid, .chunk = 4}});
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::affine_scan_test

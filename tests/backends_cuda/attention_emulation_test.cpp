@@ -13,8 +13,7 @@
 #include "antichain/ops/attention.h"
 #include "antichain/session/session.h"
 
-namespace antichain {
-namespace {
+namespace antichain::attention_emulation_test {
 
 using emulated::Arrival;
 using emulated::BlockOptions;
@@ -282,5 +281,4 @@ TEST(AttentionEmulation, WithoutKeysIsZero) {
   EXPECT_EQ(results.dq, std::vector<double>(48, 0));
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::attention_emulation_test

@@ -16,8 +16,7 @@
 #include "antichain/session/session.h"
 #include "tests/backends_cuda/gpu.h"
 
-namespace antichain {
-namespace {
+namespace antichain::attention_test {
 
 using Vars = std::vector<Var>;
 
@@ -272,5 +271,4 @@ TEST(CudaAttentionParts, OthersAreTakenApart) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::attention_test

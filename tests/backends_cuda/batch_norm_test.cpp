@@ -8,8 +8,7 @@
 #include "antichain/ops/channel_sums.h"
 #include "tests/backends_cuda/gpu.h"
 
-namespace antichain {
-namespace {
+namespace antichain::batch_norm_test {
 
 class CudaBatchNorm : public testing::Test {
  protected:
@@ -194,5 +193,4 @@ TEST_F(CudaBatchNorm, TrainsAsOnTheCpu) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::batch_norm_test

@@ -4,8 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace antichain::cuda {
-namespace {
+namespace antichain::cuda::block_split_test {
 
 void expect_covers(const BlockSplit& split, std::int64_t outputs, std::int64_t count) {
   EXPECT_EQ(split.across * split.along, BlockSplit::kThreads);
@@ -53,5 +52,4 @@ TEST(BlockSplit, HasOneBlockForShortSums) {
   EXPECT_EQ(split_columns(10, 128).parts, 1);
 }
 
-}  // namespace
-}  // namespace antichain::cuda
+}  // namespace antichain::cuda::block_split_test

@@ -12,8 +12,7 @@
 #include "antichain/passes/pipeline.h"
 #include "tests/backends_cuda/gpu.h"
 
-namespace antichain {
-namespace {
+namespace antichain::chain_test {
 
 struct ChainCase {
   std::string name;
@@ -294,5 +293,4 @@ std::string case_name(const testing::TestParamInfo<CudaChain::ParamType>& test) 
 INSTANTIATE_TEST_SUITE_P(Cases, CudaChain, kCases, case_name);
 INSTANTIATE_TEST_SUITE_P(Cases, CudaChainOnGpu, kCases, case_name);
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::chain_test

@@ -5,8 +5,7 @@
 
 #include "antichain/backends/cuda/channel_kernels.h"
 
-namespace antichain::cuda {
-namespace {
+namespace antichain::cuda::channel_split_test {
 
 constexpr std::int64_t kThreads = 256, kWarp = 32, kMostChannels = 64;
 
@@ -56,5 +55,4 @@ TEST(ChannelSplit, ReadsWholeLinesAndKeepsTheGpuBusy) {
   EXPECT_EQ(ChannelSplit(5, 3, 1, f32).parts, 1);
 }
 
-}  // namespace
-}  // namespace antichain::cuda
+}  // namespace antichain::cuda::channel_split_test

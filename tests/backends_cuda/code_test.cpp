@@ -18,8 +18,7 @@
 #include "antichain/ops/shape_ops.h"
 #include "antichain/ops/update_ops.h"
 
-namespace antichain::cuda {
-namespace {
+namespace antichain::cuda::code_test {
 
 constexpr int kHopper = 90;
 
@@ -374,5 +373,4 @@ TEST(CudaCode, MistakesShowTheKernel) {
   }
 }
 
-}  // namespace
-}  // namespace antichain::cuda
+}  // namespace antichain::cuda::code_test

@@ -9,8 +9,7 @@
 #include "antichain/backends/cuda/cuda_backend.h"
 #include "tests/backends_cuda/gpu.h"
 
-namespace antichain {
-namespace {
+namespace antichain::column_convolution_test {
 
 struct Case {
   const char* label;
@@ -116,5 +115,4 @@ INSTANTIATE_TEST_SUITE_P(Windows, CudaColumns, testing::ValuesIn(kCases), [](con
   return name;
 });
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::column_convolution_test

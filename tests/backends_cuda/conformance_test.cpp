@@ -9,8 +9,7 @@
 #include "tests/conformance/sample_case.h"
 #include "tests/conformance/value_checks.h"
 
-namespace antichain::conformance {
-namespace {
+namespace antichain::conformance::conformance_test {
 
 class CudaConformance : public testing::TestWithParam<const OpDef*> {};
 
@@ -53,5 +52,4 @@ TEST(CudaRandom, HasTheBitsOfTheCpu) {
 INSTANTIATE_TEST_SUITE_P(Catalogue, CudaConformance, testing::ValuesIn(op_catalogue()),
                          [](const auto& test) { return test.param->name; });
 
-}  // namespace
-}  // namespace antichain::conformance
+}  // namespace antichain::conformance::conformance_test

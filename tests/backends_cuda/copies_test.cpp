@@ -8,8 +8,7 @@
 #include "antichain/session/session.h"
 #include "tests/backends_cuda/gpu.h"
 
-namespace antichain {
-namespace {
+namespace antichain::copies_test {
 
 using Vars = std::vector<Var>;
 using Build = std::function<Vars(Var x)>;
@@ -145,5 +144,4 @@ TEST_P(CudaCopies, ManyConversions) {
 INSTANTIATE_TEST_SUITE_P(DTypes, CudaCopies, testing::ValuesIn(kNumbers.members()),
                          [](const auto& test) { return std::string(name(test.param)); });
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::copies_test

@@ -9,8 +9,7 @@
 #include "antichain/backends/cuda/border_windows.h"
 #include "antichain/backends/cuda/tiled_copy.h"
 
-namespace antichain::cuda {
-namespace {
+namespace antichain::cuda::copy_part_test {
 
 // As device/division.cuh does it.
 std::uint32_t quotient(std::uint32_t index, std::int64_t reciprocal) {
@@ -137,5 +136,4 @@ TEST(BorderWindows, HoldEverythingElseOnce) {
   }
 }
 
-}  // namespace
-}  // namespace antichain::cuda
+}  // namespace antichain::cuda::copy_part_test

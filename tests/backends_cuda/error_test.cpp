@@ -3,8 +3,7 @@
 
 #include "antichain/backends/cuda/cuda_error.h"
 
-namespace antichain::cuda {
-namespace {
+namespace antichain::cuda::error_test {
 
 using testing::EndsWith;
 using testing::HasSubstr;
@@ -65,5 +64,4 @@ TEST(CudaError, OtherErrorsAreNamedAlone) {
             "the GPU failed while copying memory: invalid argument");
 }
 
-}  // namespace
-}  // namespace antichain::cuda
+}  // namespace antichain::cuda::error_test

@@ -27,8 +27,7 @@
 #include "antichain/backends/cuda/tall_kernels.h"
 #include "antichain/backends/cuda/weighted_scan_kernels.h"
 
-namespace antichain::cuda {
-namespace {
+namespace antichain::cuda::generated_code_test {
 
 constexpr int kHopper = 90;
 
@@ -224,5 +223,4 @@ TEST(GeneratedCode, FiniteChecks) {
   expect_compiles(finite_text(f64, 0));
 }
 
-}  // namespace
-}  // namespace antichain::cuda
+}  // namespace antichain::cuda::generated_code_test

@@ -4,8 +4,7 @@
 #include "antichain/antichain.h"
 #include "tests/backends_cuda/gpu.h"
 
-namespace antichain {
-namespace {
+namespace antichain::graph_step_test {
 
 // Collects what ran on the host.
 class HostOps final : public RunObserver {
@@ -85,5 +84,4 @@ TEST(CudaGraphStep, HasTheLossesOfTheCpuAndNothingOnTheHost) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::graph_step_test

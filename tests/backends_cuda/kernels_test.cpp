@@ -17,8 +17,7 @@
 #include "antichain/session/session.h"
 #include "tests/backends_cuda/gpu.h"
 
-namespace antichain {
-namespace {
+namespace antichain::kernels_test {
 
 using Vars = std::vector<Var>;
 using Build = std::function<Vars(Graph&)>;
@@ -376,5 +375,4 @@ TEST_F(CudaKernels, WhatIsNotFiniteIsNamed) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::kernels_test

@@ -7,8 +7,7 @@
 #include "antichain/antichain.h"
 #include "tests/backends_cuda/gpu.h"
 
-namespace antichain {
-namespace {
+namespace antichain::large_values_test {
 
 class CudaLargeValues : public testing::Test {
  protected:
@@ -165,5 +164,4 @@ TEST_F(CudaLargeValues, UpdatesTogetherHaveTheBitsOfUpdatesAlone) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::large_values_test

@@ -12,8 +12,7 @@
 #include "tests/backends_cuda/gpu.h"
 #include "tests/conformance/compare.h"
 
-namespace antichain {
-namespace {
+namespace antichain::newton_test {
 
 class CudaNewton : public testing::Test {
  protected:
@@ -93,5 +92,4 @@ TEST_F(CudaNewton, FallsBackAndSaysSoOnce) {
   expect_same(got, run("cpu", &nn::rnn, {}));
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::newton_test

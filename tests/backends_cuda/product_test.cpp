@@ -6,8 +6,7 @@
 #include "antichain/backends/cuda/cuda_backend.h"
 #include "tests/backends_cuda/gpu.h"
 
-namespace antichain {
-namespace {
+namespace antichain::product_test {
 
 class CudaProduct : public testing::TestWithParam<DType> {
  protected:
@@ -107,5 +106,4 @@ TEST_P(CudaProduct, ViewsAreMultiplied) {
 INSTANTIATE_TEST_SUITE_P(Types, CudaProduct, testing::Values(f32, f64, bf16, f16),
                          [](const auto& instance) { return std::string(name(instance.param)); });
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::product_test

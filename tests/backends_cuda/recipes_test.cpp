@@ -8,8 +8,7 @@
 #include "tests/backends_cuda/gpu.h"
 #include "tests/base/temporary_folder.h"
 
-namespace antichain {
-namespace {
+namespace antichain::recipes_test {
 
 class CudaRecipes : public testing::Test {
  protected:
@@ -118,5 +117,4 @@ TEST_F(CudaRecipes, ResumeToTheBitOnOneDevice) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::recipes_test

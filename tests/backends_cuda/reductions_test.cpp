@@ -8,8 +8,7 @@
 #include "antichain/antichain.h"
 #include "tests/backends_cuda/gpu.h"
 
-namespace antichain {
-namespace {
+namespace antichain::reductions_test {
 
 using Vars = std::vector<Var>;
 using Build = std::function<Vars(Var x)>;
@@ -219,5 +218,4 @@ TEST_F(CudaReductions, LongSumsLoseNoDigits) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::reductions_test

@@ -8,8 +8,7 @@
 #include "antichain/session/session.h"
 #include "tests/backends_cuda/gpu.h"
 
-namespace antichain {
-namespace {
+namespace antichain::runs_test {
 
 using Vars = std::vector<Var>;
 using Build = std::function<Vars(Graph& graph, Var x)>;
@@ -90,5 +89,4 @@ TEST_P(CudaRuns, OfViews) {
 INSTANTIATE_TEST_SUITE_P(DTypes, CudaRuns, testing::ValuesIn(kNumbers.members()),
                          [](const auto& test) { return std::string(name(test.param)); });
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::runs_test

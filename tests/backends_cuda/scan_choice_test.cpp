@@ -7,8 +7,7 @@
 #include "antichain/ops/affine_scan.h"
 #include "antichain/ops/weighted_scan.h"
 
-namespace antichain::cuda {
-namespace {
+namespace antichain::cuda::scan_choice_test {
 
 using testing::MatchesRegex;
 
@@ -74,5 +73,4 @@ TEST(ScanChoice, IsExplained) {
   EXPECT_EQ(explain_scan(w.producer(), sizes), "");
 }
 
-}  // namespace
-}  // namespace antichain::cuda
+}  // namespace antichain::cuda::scan_choice_test

@@ -12,8 +12,7 @@
 #include "antichain/ops/weighted_scan.h"
 #include "tests/backends_cuda/gpu.h"
 
-namespace antichain {
-namespace {
+namespace antichain::scan_numerics_test {
 
 class CudaScanNumerics : public testing::Test {
  protected:
@@ -233,5 +232,4 @@ TEST_F(CudaScanNumerics, MatricesOfAllSteps) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::scan_numerics_test

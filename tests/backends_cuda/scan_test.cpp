@@ -10,8 +10,7 @@
 #include "tests/base/temporary_folder.h"
 #include "tests/conformance/compare.h"
 
-namespace antichain {
-namespace {
+namespace antichain::scan_test {
 
 using Layer = std::function<Var(Var xs)>;
 
@@ -194,5 +193,4 @@ TEST(CudaScan, OfStages) {
   });
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::scan_test

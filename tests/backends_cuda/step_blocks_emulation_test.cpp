@@ -10,8 +10,7 @@
 //
 #include "antichain/backends/cuda/device/step_blocks.cuh"
 
-namespace antichain {
-namespace {
+namespace antichain::step_blocks_emulation_test {
 
 struct alignas(16) FourNumbers {
   float at[4];
@@ -139,5 +138,4 @@ TEST(StepBlocks, AreStored) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::step_blocks_emulation_test

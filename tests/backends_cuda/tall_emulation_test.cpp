@@ -14,8 +14,7 @@
 #include "antichain/backends/cuda/device/tall_reduction.cuh"
 #include "antichain/backends/cuda/tall_forms.h"
 
-namespace antichain {
-namespace {
+namespace antichain::tall_emulation_test {
 
 using device::FourNumbers;
 
@@ -313,5 +312,4 @@ TEST(TallEmulation, NotANumberStays) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::tall_emulation_test

@@ -5,8 +5,7 @@
 #include "antichain/backends/cuda/tall_kernels.h"
 #include "antichain/ops/row_products.h"
 
-namespace antichain::cuda {
-namespace {
+namespace antichain::cuda::tall_forms_test {
 
 // All sizes: threads cover the results, tiles are copied 16 bytes at a time, and blocks find the
 // shared memory that they are launched with.
@@ -85,5 +84,4 @@ TEST(TallForms, OthersAreTheLibrarys) {
   EXPECT_FALSE(TallProduct::fits(with(product, [](auto& s) { s.transpose_a = true; })));
 }
 
-}  // namespace
-}  // namespace antichain::cuda
+}  // namespace antichain::cuda::tall_forms_test

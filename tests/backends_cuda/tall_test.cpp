@@ -13,8 +13,7 @@
 #include "antichain/ops/row_products.h"
 #include "tests/backends_cuda/gpu.h"
 
-namespace antichain {
-namespace {
+namespace antichain::tall_test {
 
 class CudaTall : public testing::Test {
  protected:
@@ -319,5 +318,4 @@ TEST_F(CudaTall, GraphsGiveWhatTheHostGives) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::tall_test

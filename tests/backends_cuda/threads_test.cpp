@@ -8,8 +8,7 @@
 #include "antichain/antichain.h"
 #include "tests/backends_cuda/gpu.h"
 
-namespace antichain {
-namespace {
+namespace antichain::threads_test {
 
 class CudaThreads : public testing::Test {
  protected:
@@ -132,5 +131,4 @@ TEST_F(CudaThreads, MemoryMayBeTakenWhileARunIsRecorded) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::threads_test

@@ -4,8 +4,7 @@
 #include "antichain/antichain.h"
 #include "tests/backends_cuda/gpu.h"
 
-namespace antichain {
-namespace {
+namespace antichain::training_test {
 
 class CudaTraining : public testing::Test {
  protected:
@@ -335,5 +334,4 @@ TEST_F(CudaTraining, StatesAreReadOnTheHost) {
   EXPECT_EQ(step({})[0].item<float>(), 3);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::training_test

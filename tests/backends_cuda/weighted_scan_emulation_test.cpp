@@ -11,8 +11,7 @@
 #include "antichain/ops/weighted_scan.h"
 #include "antichain/session/session.h"
 
-namespace antichain {
-namespace {
+namespace antichain::weighted_scan_emulation_test {
 
 using device::Four;
 
@@ -305,5 +304,4 @@ TEST(WeightedScanEmulation, StepsThatForget) {
   check<Lstm>({.steps = 300, .places = 1, .chunk = 16, .scale = 5, .group = 4, .forgets = 30});
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::weighted_scan_emulation_test

@@ -4,8 +4,7 @@
 
 #include "antichain/base/error.h"
 
-namespace antichain {
-namespace {
+namespace antichain::byte_size_test {
 
 TEST(ByteSize, ReadsWhatPeopleWrite) {
   EXPECT_EQ(parse_byte_size("123456"), 123456U);
@@ -40,5 +39,4 @@ TEST(ByteSize, WritesSizes) {
   EXPECT_EQ(bytes_text(std::int64_t{3} << 40), "3072.0 GiB");
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::byte_size_test

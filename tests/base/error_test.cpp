@@ -6,8 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
-namespace antichain {
-namespace {
+namespace antichain::error_test {
 
 TEST(Error, RequireThrowsTheFormattedMessageWithItsPlace) {
   unsigned line = 0;
@@ -63,5 +62,4 @@ TEST(Error, KindsAreDistinctButShareABase) {
   EXPECT_THROW(fail<DataError>("x"), Error);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::error_test

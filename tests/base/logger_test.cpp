@@ -7,8 +7,7 @@
 
 #include "antichain/base/error.h"
 
-namespace antichain {
-namespace {
+namespace antichain::logger_test {
 
 std::vector<std::string> lines_at(LogLevel level) {
   std::vector<std::string> lines;
@@ -61,5 +60,4 @@ TEST(Logger, ParsesLevels) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::logger_test

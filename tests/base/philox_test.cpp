@@ -5,8 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace antichain {
-namespace {
+namespace antichain::philox_test {
 
 // Known answers of philox4x32-10 from Random123 (Salmon et al. 2011), file kat_vectors.
 TEST(Philox, MatchesThePublishedKnownAnswers) {
@@ -37,5 +36,4 @@ TEST(Philox, EveryBitIsSetHalfOfTheTime) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::philox_test

@@ -6,8 +6,7 @@
 #include <numbers>
 #include <random>
 
-namespace antichain::portable {
-namespace {
+namespace antichain::portable::portable_math_test {
 
 constexpr double kUnit = 0x1p-53;  // half of a unit of the last place of 1
 
@@ -43,5 +42,4 @@ TEST(PortableMath, HasTheseBits) {
   EXPECT_EQ(wave(0.7, true), -0x1.3c6ef372fe954p-2);
 }
 
-}  // namespace
-}  // namespace antichain::portable
+}  // namespace antichain::portable::portable_math_test

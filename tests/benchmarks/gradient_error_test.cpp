@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace antichain::bench {
-namespace {
+namespace antichain::bench::gradient_error_test {
 
 GpuCase mlp_case(DType precision) {
   return {.step = {.name = "mlp",
@@ -51,5 +50,4 @@ TEST(GradientError, RefusesWhatIsNotFinite) {
   EXPECT_THROW(gradient_error(broken, {}, "cpu"), DataError);
 }
 
-}  // namespace
-}  // namespace antichain::bench
+}  // namespace antichain::bench::gradient_error_test

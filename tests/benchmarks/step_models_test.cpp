@@ -4,8 +4,7 @@
 
 #include "benchmarks/gpu/gpu_cases.h"
 
-namespace antichain::bench {
-namespace {
+namespace antichain::bench::step_models_test {
 
 TEST(StepModels, NamesDiffer) {
   std::set<std::string> names;
@@ -48,6 +47,10 @@ TEST(StepModels, EveryModelTrains) {
        }},
       {"gru", [](std::int64_t batch) { return gru(3, batch, 4, 5); }},
       {"transformer", [](std::int64_t batch) { return transformer(batch, 3, 8, 2, adam); }},
+      {"gpt",
+       [](std::int64_t batch) {
+         return gpt(batch, {.steps = 5, .width = 8, .heads = 2, .layers = 2, .vocabulary = 11});
+       }},
       {"gcn",
        [](std::int64_t) {
          return gcn({.nodes = 20, .edges = 30, .features = 12, .words = 60, .classes = 3}, 4);
@@ -68,5 +71,4 @@ TEST(StepModels, EveryModelTrains) {
   }
 }
 
-}  // namespace
-}  // namespace antichain::bench
+}  // namespace antichain::bench::step_models_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace antichain::bench {
-namespace {
+namespace antichain::bench::step_work_test {
 
 constexpr double kFloat = 4;      // bytes
 constexpr double kNumbers = 256;  // bytes at most of rates, counts and other single numbers
@@ -50,5 +49,4 @@ TEST(StepWork, KnowsTheTypeOfTheFactors) {
   EXPECT_GT(work_of(step_case.make({})).flops.at("bf16"), 0);
 }
 
-}  // namespace
-}  // namespace antichain::bench
+}  // namespace antichain::bench::step_work_test

@@ -6,8 +6,7 @@
 #include "antichain/engines/scan/sweep.h"
 #include "antichain/ops/affine_scan.h"
 
-namespace antichain::bench {
-namespace {
+namespace antichain::bench::vgg_jacobians_test {
 
 // Wang, Bai and Pekhimenko (2020), table 1.
 TEST(VggJacobians, SparsityOfTheFirstOps) {
@@ -60,5 +59,4 @@ TEST(VggJacobians, OperationsOfAScan) {
   EXPECT_GT(in_pairs.total, one_by_one.total);
 }
 
-}  // namespace
-}  // namespace antichain::bench
+}  // namespace antichain::bench::vgg_jacobians_test

@@ -16,8 +16,7 @@
 #include "antichain/session/session.h"
 #include "tests/conformance/engine_checks.h"
 
-namespace antichain::conformance {
-namespace {
+namespace antichain::conformance::engine_conformance_test {
 
 // An engine made of a function, for engines that exist only here.
 class TestEngine final : public GradientEngine {
@@ -137,5 +136,4 @@ TEST(EngineConformance, ExactCheckCatches) {
             static_cast<int>(engine_models().size()));
 }
 
-}  // namespace
-}  // namespace antichain::conformance
+}  // namespace antichain::conformance::engine_conformance_test

@@ -6,8 +6,7 @@
 #include "tests/conformance/sample_case.h"
 #include "tests/conformance/value_checks.h"
 
-namespace antichain::conformance {
-namespace {
+namespace antichain::conformance::op_conformance_test {
 
 class OpConformance : public testing::TestWithParam<const OpDef*> {};
 
@@ -49,5 +48,4 @@ TEST_P(OpConformance, Holds) {
 INSTANTIATE_TEST_SUITE_P(Catalogue, OpConformance, testing::ValuesIn(op_catalogue()),
                          [](const auto& test) { return test.param->name; });
 
-}  // namespace
-}  // namespace antichain::conformance
+}  // namespace antichain::conformance::op_conformance_test

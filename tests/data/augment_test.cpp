@@ -8,8 +8,7 @@
 
 #include "tests/tensor/expect_error.h"
 
-namespace antichain::data {
-namespace {
+namespace antichain::data::augment_test {
 
 constexpr std::int64_t kImages = 2000, kChannels = 2, kHeight = 3, kWidth = 4;
 
@@ -123,5 +122,4 @@ TEST(Augment, SaysWhatItNeeds) {
                                 [] { random_shift(-1); });
 }
 
-}  // namespace
-}  // namespace antichain::data
+}  // namespace antichain::data::augment_test

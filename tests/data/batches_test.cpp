@@ -11,8 +11,7 @@
 #include "antichain/data/shuffled.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain::data {
-namespace {
+namespace antichain::data::batches_test {
 
 using Numbers = std::vector<std::int64_t>;
 
@@ -191,5 +190,4 @@ TEST(Shuffled, IsAnOrderOfItsOwnPerStream) {
   EXPECT_THROW(shuffled(1, 1, -1), InvalidArgument);
 }
 
-}  // namespace
-}  // namespace antichain::data
+}  // namespace antichain::data::batches_test

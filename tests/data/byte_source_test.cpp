@@ -8,8 +8,7 @@
 #include "tests/data/test_files.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain::data {
-namespace {
+namespace antichain::data::byte_source_test {
 
 // Longer than the buffers in between, and not too easy to pack.
 std::string long_text() {
@@ -125,5 +124,4 @@ TEST(ByteSource, SaysWhichPackingThisBuildLacks) {
 #endif
 }
 
-}  // namespace
-}  // namespace antichain::data
+}  // namespace antichain::data::byte_source_test

@@ -4,8 +4,7 @@
 
 #include "tests/tensor/expect_error.h"
 
-namespace antichain::data {
-namespace {
+namespace antichain::data::dataset_test {
 
 using testing::ElementsAre;
 using Numbers = std::vector<std::int64_t>;
@@ -104,5 +103,4 @@ TEST(HoldOut, SplitsWithoutOverlap) {
   EXPECT_THROW(hold_out(nullptr, 0), InvalidArgument);
 }
 
-}  // namespace
-}  // namespace antichain::data
+}  // namespace antichain::data::dataset_test

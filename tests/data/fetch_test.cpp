@@ -12,12 +12,12 @@
 #include "antichain/base/error.h"
 #include "antichain/base/sha256.h"
 #include "antichain/data/download.h"
+#include "tests/build_paths.h"
 #include "tests/data/http_server.h"
 #include "tests/data/test_files.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain::data {
-namespace {
+namespace antichain::data::fetch_test {
 
 std::string digest(std::string_view text) {
   Sha256 sha;
@@ -258,8 +258,7 @@ TEST_F(Downloads, OfOneFileDoNotRunTwiceAtOnce) {
 
 // The real files, if they are here, through the server: names, sizes and checksums are theirs.
 TEST_F(Downloads, FetchARealSet) {
-  const char* const chosen = std::getenv("ANTICHAIN_DATA");
-  const std::filesystem::path real = chosen != nullptr ? chosen : ANTICHAIN_SHARED_DATA;
+  const std::filesystem::path real = shared_data();
   if (!std::filesystem::exists(real / "mnist" / "train-images-idx3-ubyte.gz")) {
     GTEST_SKIP() << "the set is not here";
   }
@@ -301,5 +300,4 @@ TEST(Fetch, SaysThatThisBuildCannot) {
 
 #endif
 
-}  // namespace
-}  // namespace antichain::data
+}  // namespace antichain::data::fetch_test

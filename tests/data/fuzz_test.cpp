@@ -15,8 +15,7 @@
 #include "antichain/data/uci_har.h"
 #include "tests/data/test_files.h"
 
-namespace antichain::data {
-namespace {
+namespace antichain::data::fuzz_test {
 
 struct Format {
   const char* name;
@@ -134,5 +133,4 @@ TEST_P(Fuzz, SurvivesMutation) {
   }
 }
 
-}  // namespace
-}  // namespace antichain::data
+}  // namespace antichain::data::fuzz_test

@@ -17,8 +17,7 @@
 #include "tests/data/test_files.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain::data {
-namespace {
+namespace antichain::data::readers_test {
 
 using testing::ElementsAre;
 using namespace std::string_literals;  // NOLINT: for zeros inside
@@ -311,5 +310,4 @@ TEST(Tar, VisitsFiles) {
           read);
 }
 
-}  // namespace
-}  // namespace antichain::data
+}  // namespace antichain::data::readers_test

@@ -11,9 +11,9 @@
 #include "antichain/data/hyperspectral.h"
 #include "antichain/data/image_dataset.h"
 #include "antichain/data/uci_har.h"
+#include "tests/build_paths.h"
 
-namespace antichain::data {
-namespace {
+namespace antichain::data::real_sets_test {
 
 using testing::ElementsAre;
 using Numbers = std::vector<std::int64_t>;
@@ -28,8 +28,7 @@ class RealSets : public testing::Test {
   // Says whether the set is here, in folder_.
   bool there(const char* set) const { return std::filesystem::exists(folder_ / set); }
 
-  const char* const chosen_ = std::getenv("ANTICHAIN_DATA");
-  const std::filesystem::path folder_ = chosen_ != nullptr ? chosen_ : ANTICHAIN_SHARED_DATA;
+  const std::filesystem::path folder_ = shared_data();
 };
 
 Numbers counts(const Numbers& labels, std::int64_t classes) {
@@ -202,5 +201,4 @@ TEST_F(RealSets, Delicious) {
   EXPECT_THAT(facts(splits.test), ElementsAre(3185, 60'229, 55'065, 4));
 }
 
-}  // namespace
-}  // namespace antichain::data
+}  // namespace antichain::data::real_sets_test

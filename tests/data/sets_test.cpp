@@ -15,8 +15,7 @@
 #include "tests/data/test_files.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain::data {
-namespace {
+namespace antichain::data::sets_test {
 
 using testing::ElementsAre;
 using Numbers = std::vector<std::int64_t>;
@@ -311,5 +310,4 @@ TEST(Sets, ExtremeInBothLayouts) {
       [&] { extreme("toy", folder.path()); });
 }
 
-}  // namespace
-}  // namespace antichain::data
+}  // namespace antichain::data::sets_test

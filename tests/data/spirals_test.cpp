@@ -7,8 +7,7 @@
 
 #include "tests/tensor/expect_error.h"
 
-namespace antichain::data {
-namespace {
+namespace antichain::data::spirals_test {
 
 TEST(Spirals, SameOptionsGiveTheSameBits) {
   const Batch a = spirals({.points = 101, .seed = 5})->tensors();
@@ -60,5 +59,4 @@ TEST(Spirals, RefusesNonsense) {
   EXPECT_EQ(spirals({.points = 0})->size(), 0);
 }
 
-}  // namespace
-}  // namespace antichain::data
+}  // namespace antichain::data::spirals_test

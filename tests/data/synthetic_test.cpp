@@ -9,8 +9,7 @@
 
 #include "tests/tensor/expect_error.h"
 
-namespace antichain::data {
-namespace {
+namespace antichain::data::synthetic_test {
 
 using Numbers = std::vector<std::int64_t>;
 
@@ -194,5 +193,4 @@ TEST(Planted, SaysWhatIsWrong) {
                                 [] { planted({.noise = 2}); });
 }
 
-}  // namespace
-}  // namespace antichain::data
+}  // namespace antichain::data::synthetic_test

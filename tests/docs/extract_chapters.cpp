@@ -1,10 +1,10 @@
-// Makes programs of a tutorial: one per chapter, and what each must print.
+// Makes a program of a tutorial, and what each chapter of it must print.
 //
 //   extract_chapters <tutorial.md> <folder> <number of chapters>
 //
-// A chapter begins with a line "## ". Its ```cpp blocks are the body of main() in chapter_<n>.cpp,
-// behind the blocks that precede the first chapter; there, its ```sh blocks become calls of the
-// shell. Its ```text blocks are chapter_<n>.txt.
+// A chapter begins with a line "## ". Its ```cpp blocks are the body of the function chapter_<n>()
+// in chapters.cpp, behind the blocks that precede the first chapter; there, its ```sh blocks become
+// calls of the shell. Its ```text blocks are chapter_<n>.txt. `chapters <n>` runs a chapter.
 #include <fstream>
 #include <iostream>
 #include <stdexcept>
@@ -75,12 +75,17 @@ void extract(const std::string& path, const std::string& folder, std::size_t wan
     throw std::runtime_error(std::to_string(chapters.size() - 1) + " chapters, but " +
                              std::to_string(wanted) + " are tested");
   }
+  std::string functions = "#include <cstdio>\n#include <cstdlib>\n" + chapters[0].code, calls;
   for (std::size_t i = 1; i < chapters.size(); ++i) {
-    const std::string base = folder + "/chapter_" + std::to_string(i);
-    write(base + ".cpp", "#include <cstdio>\n#include <cstdlib>\n" + chapters[0].code +
-                             "int main() {\n" + chapters[i].code + "}\n");
-    write(base + ".txt", chapters[i].output);
+    const std::string name = "chapter_" + std::to_string(i);
+    functions += "static int " + name + "() {\n" + chapters[i].code + "return 0;\n}\n";
+    calls += "  case " + std::to_string(i) + ": return " + name + "();\n";
+    write(folder + "/" + name + ".txt", chapters[i].output);
   }
+  write(folder + "/chapters.cpp", functions +
+                                      "int main(int argc, char** argv) {\n"
+                                      "  switch (argc == 2 ? std::atoi(argv[1]) : 0) {\n" +
+                                      calls + "  default: return 2;\n  }\n}\n");
 }
 
 }  // namespace

@@ -6,8 +6,7 @@
 
 #include "tests/tensor/expect_error.h"
 
-namespace antichain {
-namespace {
+namespace antichain::attrs_test {
 
 const std::vector<AttrSpec> kSpecs = {{"axis", "which axis"},
                                       {"keep", "whether to keep it", {false}},
@@ -49,6 +48,15 @@ TEST(Attrs, SetAddsOrReplaces) {
   attrs.set("b", 1.5);
   attrs.set("a", false);
   EXPECT_EQ(attrs, (Attrs{{"a", false}, {"b", 1.5}}));
+}
+
+TEST(Attrs, CopiesShareUntilOneIsChanged) {
+  const Attrs checked = Attrs{{"axis", std::int64_t{2}}}.checked(kSpecs, "op");
+  Attrs copy = checked.checked(kSpecs, "op");
+  EXPECT_EQ(&copy.entries(), &checked.entries()) << "nothing to fill in: no second list";
+  copy.set("keep", true);
+  EXPECT_TRUE(copy.get<bool>("keep"));
+  EXPECT_FALSE(checked.get<bool>("keep"));
 }
 
 TEST(Attrs, EqualityAndHash) {
@@ -127,5 +135,4 @@ TEST(Attrs, Prints) {
             to_string(Tensor::of<float>({2}, {1, 2}), 4));
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::attrs_test

@@ -13,8 +13,7 @@
 #include "antichain/session/session.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain {
-namespace {
+namespace antichain::clone_test {
 
 class CloneTest : public testing::Test {
  protected:
@@ -103,5 +102,4 @@ TEST_F(CloneTest, MistakesInOurOwnCode) {
   expect_error<InternalError>("value x was not copied", [&] { cloner(x); });
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::clone_test

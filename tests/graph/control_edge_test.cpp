@@ -11,8 +11,7 @@
 #include "antichain/session/session.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain {
-namespace {
+namespace antichain::control_edge_test {
 
 class ControlEdges : public testing::Test {
  protected:
@@ -115,5 +114,4 @@ TEST_F(ControlEdges, OrderWritesAfterWhatTheUserWants) {
   EXPECT_EQ(session.states().get("s").item<float>(), 4);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::control_edge_test

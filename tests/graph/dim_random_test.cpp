@@ -6,8 +6,7 @@
 #include "antichain/base/error.h"
 #include "antichain/graph/dim.h"
 
-namespace antichain {
-namespace {
+namespace antichain::dim_random_test {
 
 // An expression as a tree; the oracle evaluates it with plain integers.
 struct Tree {
@@ -121,5 +120,4 @@ TEST_F(RandomDims, SizesThatAreNeverEqualNeverAre) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::dim_random_test

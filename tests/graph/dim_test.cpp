@@ -7,8 +7,7 @@
 #include "antichain/base/error.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain {
-namespace {
+namespace antichain::dim_test {
 
 constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
@@ -186,8 +185,8 @@ TEST_F(DimTest, Evaluates) {
   EXPECT_TRUE((n / m).is_bound(env));
   EXPECT_EQ((n * m - n / m + n % m).evaluate(env), 21 - 2 + 1);
   EXPECT_EQ(evaluate(Dims{n, m * 2, 5}, env), (std::vector<std::int64_t>{7, 6, 5}));
-  EXPECT_EQ(numel({n, m, 2}).evaluate(env), 42);
-  EXPECT_EQ(numel({}), Dim(1));
+  EXPECT_EQ(numel(Dims{n, m, 2}).evaluate(env), 42);
+  EXPECT_EQ(numel(Dims{}), Dim(1));
   env.clear();
   EXPECT_FALSE(n.is_bound(env));
 }
@@ -231,5 +230,4 @@ TEST_F(DimTest, DifferentPoolsDoNotMix) {
   EXPECT_FALSE(n == stranger);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::dim_test

@@ -10,8 +10,7 @@
 #include "antichain/ops/state_ops.h"
 #include "antichain/session/session.h"
 
-namespace antichain {
-namespace {
+namespace antichain::effects_test {
 
 using testing::ElementsAre;
 using testing::EndsWith;
@@ -103,5 +102,4 @@ TEST_F(EffectsTest, PrintingTheSecondDoesNotAskForTheFirst) {
   EXPECT_EQ(schedule(graph, Vars{b}).size(), 2U);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::effects_test

@@ -16,8 +16,7 @@
 #include "antichain/ops/state_ops.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain {
-namespace {
+namespace antichain::graph_test {
 
 class GraphTest : public testing::Test {
  protected:
@@ -219,5 +218,4 @@ TEST_F(GraphTest, States) {
                            [&] { parameter("s", x); });
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::graph_test

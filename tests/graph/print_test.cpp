@@ -12,8 +12,7 @@
 #include "antichain/ops/matmul.h"
 #include "antichain/ops/state_ops.h"
 
-namespace antichain {
-namespace {
+namespace antichain::print_test {
 
 using testing::HasSubstr;
 
@@ -72,5 +71,4 @@ TEST_F(PrintTest, AnEmptyGraph) {
   EXPECT_EQ(print_dot(empty), "digraph antichain {\n}\n");
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::print_test

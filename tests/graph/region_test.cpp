@@ -10,8 +10,7 @@
 #include "antichain/session/session.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain {
-namespace {
+namespace antichain::region_test {
 
 class RegionTest : public testing::Test {
  protected:
@@ -164,5 +163,4 @@ TEST_F(RegionTest, RegionsCanBeSharedBetweenOps) {
   EXPECT_EQ(run(second - first), 18 - 15);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::region_test

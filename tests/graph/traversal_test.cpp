@@ -7,8 +7,7 @@
 #include "antichain/ops/elementwise.h"
 #include "antichain/ops/reduce.h"
 
-namespace antichain {
-namespace {
+namespace antichain::traversal_test {
 
 TEST(Schedule, TakesWhatIsNeededInBuildOrder) {
   Graph graph;
@@ -63,5 +62,4 @@ TEST(Schedule, AHundredThousandOps) {
   EXPECT_EQ(schedule(graph, Vars{tanh(x)}).back(), tanh(x).producer());
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::traversal_test

@@ -11,8 +11,7 @@
 #include "antichain/ops/reduce.h"
 #include "antichain/passes/pipeline.h"
 
-namespace antichain {
-namespace {
+namespace antichain::verify_test {
 
 // Builds a sample with its inputs of one type: what is left open is f64, or the first that the op
 // takes.
@@ -69,5 +68,4 @@ TEST(Verify, SecondDerivativesOfNestedControlFlow) {
   verify(*optimise(graph, all, {}).graph);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::verify_test

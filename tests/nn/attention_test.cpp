@@ -12,8 +12,7 @@
 #include "tests/nn/layer_gradients.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain::nn {
-namespace {
+namespace antichain::nn::attention_test {
 
 Tensor flags(const Shape& shape, const std::vector<std::int64_t>& values) {
   return Tensor::of(shape, values).cast(boolean);
@@ -165,5 +164,4 @@ TEST(Attention, RefusesWhatDoesNotFit) {
                                 [&] { transformer_block(x, {.mlp_width = -1}); });
 }
 
-}  // namespace
-}  // namespace antichain::nn
+}  // namespace antichain::nn::attention_test

@@ -6,8 +6,7 @@
 #include "tests/nn/layer_gradients.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain::nn {
-namespace {
+namespace antichain::nn::convolution_test {
 
 TEST(Conv2d, NamesItsParameters) {
   Graph graph;
@@ -77,5 +76,4 @@ TEST(GlobalAvgPool, AveragesOverSpace) {
       });
 }
 
-}  // namespace
-}  // namespace antichain::nn
+}  // namespace antichain::nn::convolution_test

@@ -11,8 +11,7 @@
 #include "antichain/session/session.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain::nn {
-namespace {
+namespace antichain::nn::dropout_test {
 
 constexpr int kCount = 20'000;
 
@@ -71,5 +70,4 @@ TEST(Dropout, RefusesWhatDoesNotFit) {
                                 [&] { dropout(x, {.rate = -0.5}); });
 }
 
-}  // namespace
-}  // namespace antichain::nn
+}  // namespace antichain::nn::dropout_test

@@ -6,8 +6,7 @@
 #include "tests/nn/layer_gradients.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain::nn {
-namespace {
+namespace antichain::nn::embedding_test {
 
 // Row i of the table is (i, 10 i).
 const Tensor& table() {
@@ -113,5 +112,4 @@ TEST_F(Bags, RefuseWhatDoesNotFit) {
   });
 }
 
-}  // namespace
-}  // namespace antichain::nn
+}  // namespace antichain::nn::embedding_test

@@ -7,8 +7,7 @@
 #include "tests/nn/layer_gradients.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain::nn {
-namespace {
+namespace antichain::nn::graph_layers_test {
 
 // Edges 0 -> 1 (weight 0.5), 0 -> 2 (2), 2 -> 2 (-1); node 1 sees nobody.
 Csr adjacency(Var values) {
@@ -51,5 +50,4 @@ TEST(Gcn, RefusesWhatDoesNotFit) {
   expect_error<InvalidArgument>("gcn: the adjacency has no values", [&] { gcn({}, x, 2); });
 }
 
-}  // namespace
-}  // namespace antichain::nn
+}  // namespace antichain::nn::graph_layers_test

@@ -7,8 +7,7 @@
 #include "antichain/session/session.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain::nn {
-namespace {
+namespace antichain::nn::initialisers_test {
 
 std::vector<double> draw(const Initialiser& initialiser, const Dims& shape, DType dtype = f32,
                          std::int64_t seed = 0) {
@@ -184,5 +183,4 @@ TEST(Initialisers, WeightsHaveAKnownSize) {
   });
 }
 
-}  // namespace
-}  // namespace antichain::nn
+}  // namespace antichain::nn::initialisers_test

@@ -10,8 +10,7 @@
 #include "tests/nn/layer_gradients.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain::nn {
-namespace {
+namespace antichain::nn::linear_test {
 
 TEST(Linear, NamesItsParameters) {
   Graph graph;
@@ -168,5 +167,4 @@ TEST(Linear, RefusesAnInitialiserThatIsEmpty) {
                                 [&] { linear(x, 2, {.weight = nullptr}); });
 }
 
-}  // namespace
-}  // namespace antichain::nn
+}  // namespace antichain::nn::linear_test

@@ -9,8 +9,7 @@
 #include "tests/autodiff/finite_difference.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain::nn {
-namespace {
+namespace antichain::nn::losses_test {
 
 using Doubles = std::vector<double>;
 
@@ -155,5 +154,4 @@ TEST_F(Losses, RefuseWhatDoesNotFit) {
   expect_error<InvalidArgument>("is_correct: k must be above 0, got 0", [&] { correct(x, y, 0); });
 }
 
-}  // namespace
-}  // namespace antichain::nn
+}  // namespace antichain::nn::losses_test

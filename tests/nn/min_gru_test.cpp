@@ -10,8 +10,7 @@
 #include "tests/nn/layer_gradients.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain::nn {
-namespace {
+namespace antichain::nn::min_gru_test {
 
 constexpr std::int64_t kTime = 5, kBatch = 2, kIn = 3, kHidden = 4;
 
@@ -103,5 +102,4 @@ TEST(MinGru, RefusesWhatDoesNotFit) {
       [&] { min_gru(xs, 2, {.name = "c", .start = xs}); });
 }
 
-}  // namespace
-}  // namespace antichain::nn
+}  // namespace antichain::nn::min_gru_test

@@ -10,8 +10,7 @@
 #include "antichain/session/session.h"
 #include "tests/nn/layer_gradients.h"
 
-namespace antichain::nn {
-namespace {
+namespace antichain::nn::mixed_precision_test {
 
 struct Model {
   std::string name;
@@ -149,5 +148,4 @@ TEST(MixedPrecisionEmbedding, CastsTheRowsOfAnF32Table) {
   }
 }
 
-}  // namespace
-}  // namespace antichain::nn
+}  // namespace antichain::nn::mixed_precision_test

@@ -17,8 +17,7 @@
 #include "tests/nn/layer_gradients.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain::nn {
-namespace {
+namespace antichain::nn::normalization_test {
 
 constexpr double kRounding = 1e-12;
 
@@ -206,5 +205,4 @@ TEST(LayerNorm, RefusesWhatDoesNotFit) {
                                 [&] { layer_norm(x, {.epsilon = -1}); });
 }
 
-}  // namespace
-}  // namespace antichain::nn
+}  // namespace antichain::nn::normalization_test

@@ -11,8 +11,7 @@
 #include "tests/nn/layer_gradients.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain::nn {
-namespace {
+namespace antichain::nn::recurrent_test {
 
 constexpr std::int64_t kTime = 5, kBatch = 2, kIn = 3, kHidden = 4;
 
@@ -198,5 +197,4 @@ TEST(Recurrent, ImplicitGruIsAnImplicitStep) {
   EXPECT_NEAR(h - kStart, kStep * rate * (fresh - h), 1e-14);  // implicit Euler
 }
 
-}  // namespace
-}  // namespace antichain::nn
+}  // namespace antichain::nn::recurrent_test

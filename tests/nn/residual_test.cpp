@@ -9,8 +9,7 @@
 #include "tests/nn/layer_gradients.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain::nn {
-namespace {
+namespace antichain::nn::residual_test {
 
 TEST(Residual, NamesItsParameters) {
   Graph graph;
@@ -97,5 +96,4 @@ TEST(Residual, RefusesWhatDoesNotFit) {
       [&] { residual_conv(u, 2); });
 }
 
-}  // namespace
-}  // namespace antichain::nn
+}  // namespace antichain::nn::residual_test

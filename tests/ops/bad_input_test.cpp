@@ -22,8 +22,7 @@
 #include "tests/ops/expect_bad_input.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain {
-namespace {
+namespace antichain::bad_input_test {
 
 class BadInput : public testing::Test {
  protected:
@@ -270,5 +269,4 @@ TEST_F(BadInput, ProductsOfSparseMatrices) {
       [&] { csr_product(matrix(2, 3), matrix(3, 5, DType::i32), matrix(2, 5)); });
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::bad_input_test

@@ -19,8 +19,7 @@
 #include "tests/ops/expect_bad_input.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain {
-namespace {
+namespace antichain::bad_shapes_test {
 
 class BadShapes : public testing::Test {
  protected:
@@ -292,5 +291,4 @@ TEST_F(BadShapes, NegativeChainLength) {
                ShapeError);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::bad_shapes_test

@@ -13,8 +13,7 @@
 #include "antichain/ops/reduce.h"
 #include "tests/autodiff/finite_difference.h"
 
-namespace antichain {
-namespace {
+namespace antichain::random_test {
 
 using Doubles = std::vector<double>;
 
@@ -190,5 +189,4 @@ TEST(Random, GradientsDoNotFlowIntoKeys) {
   EXPECT_NEAR(found[0].item<double>(), noise[0] + noise[1] + noise[2], 1e-12);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::random_test

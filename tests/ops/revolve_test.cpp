@@ -7,8 +7,7 @@
 #include <map>
 #include <vector>
 
-namespace antichain {
-namespace {
+namespace antichain::revolve_test {
 
 constexpr std::int64_t kReverse = ReplayAction::kReverse;
 
@@ -136,5 +135,4 @@ TEST(Revolve, SaysWhatIsStoredWhenTheLastStepIsReversed) {
   EXPECT_EQ(first_stored(0, 2), std::vector<std::int64_t>());
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::revolve_test

@@ -11,8 +11,7 @@
 #include "antichain/ops/slicing.h"
 #include "antichain/session/session.h"
 
-namespace antichain {
-namespace {
+namespace antichain::shapes_test {
 
 using Floats = std::vector<float>;
 using Ints64 = std::vector<std::int64_t>;
@@ -169,5 +168,4 @@ TEST_F(ShapesTest, SlicesThatReachTooFar) {
   EXPECT_EQ(found[3].numel(), 0);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::shapes_test

@@ -12,8 +12,7 @@
 #include "tests/optim/trajectory.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain::optim {
-namespace {
+namespace antichain::optim::adam_test {
 
 // The moments of Kingma and Ba, 2015, algorithm 1, with their correction.
 struct Moments {
@@ -95,5 +94,4 @@ TEST(Adam, RefusesWhatDoesNotFit) {
                                 [&] { adam(loss, {.epsilon = 0}); });
 }
 
-}  // namespace
-}  // namespace antichain::optim
+}  // namespace antichain::optim::adam_test

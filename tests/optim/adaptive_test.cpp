@@ -11,8 +11,7 @@
 #include "tests/optim/trajectory.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain::optim {
-namespace {
+namespace antichain::optim::adaptive_test {
 
 // Tieleman and Hinton, 2012, lecture 6.5, slide 29; momentum on the normalised gradient.
 void expect_rmsprop(double decay, double epsilon, double momentum, double weight_decay) {
@@ -77,5 +76,4 @@ TEST(Adaptive, RefusesWhatDoesNotFit) {
                                 [&] { adagrad(loss, {.initial = -1}); });
 }
 
-}  // namespace
-}  // namespace antichain::optim
+}  // namespace antichain::optim::adaptive_test

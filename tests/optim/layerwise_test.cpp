@@ -13,8 +13,7 @@
 #include "tests/optim/trajectory.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain::optim {
-namespace {
+namespace antichain::optim::layerwise_test {
 
 double norm_of(const Point& point, const Block& block) {
   double total = 0;
@@ -119,5 +118,4 @@ TEST(Layerwise, RefusesWhatDoesNotFit) {
                                 [&] { lamb(loss, {.epsilon = -1}); });
 }
 
-}  // namespace
-}  // namespace antichain::optim
+}  // namespace antichain::optim::layerwise_test

@@ -15,8 +15,7 @@
 #include "tests/optim/trajectory.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain::optim {
-namespace {
+namespace antichain::optim::lbfgs_test {
 
 double dot(const Point& a, const Point& b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
@@ -182,5 +181,4 @@ TEST(Lbfgs, RefusesWhatDoesNotFit) {
           {.name = "first"});
 }
 
-}  // namespace
-}  // namespace antichain::optim
+}  // namespace antichain::optim::lbfgs_test

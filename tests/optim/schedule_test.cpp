@@ -12,8 +12,7 @@
 #include "antichain/session/session.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain::optim {
-namespace {
+namespace antichain::optim::schedule_test {
 
 // The rates of the first steps.
 std::vector<double> rates(const Schedule& schedule, int count) {
@@ -118,5 +117,4 @@ TEST(Schedule, RefusesWhatDoesNotFit) {
           [&] { Schedule([](Var step) { return cast(step, f32); })(scalar(graph, i64, 0)); });
 }
 
-}  // namespace
-}  // namespace antichain::optim
+}  // namespace antichain::optim::schedule_test

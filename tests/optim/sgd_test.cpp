@@ -9,8 +9,7 @@
 #include "tests/optim/trajectory.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain::optim {
-namespace {
+namespace antichain::optim::sgd_test {
 
 struct SgdCase {
   double lr, momentum = 0, weight_decay = 0;
@@ -74,5 +73,4 @@ TEST(Sgd, RefusesWhatDoesNotFit) {
                                 [&] { sgd(loss, {.weight_decay = -1}); });
 }
 
-}  // namespace
-}  // namespace antichain::optim
+}  // namespace antichain::optim::sgd_test

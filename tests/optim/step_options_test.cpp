@@ -16,8 +16,7 @@
 #include "tests/optim/trajectory.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain::optim {
-namespace {
+namespace antichain::optim::step_options_test {
 
 constexpr double kLr = 0.1;
 
@@ -291,5 +290,4 @@ TEST(StepOptions, RefusesWhatDoesNotFit) {
           {.name = "first"});
 }
 
-}  // namespace
-}  // namespace antichain::optim
+}  // namespace antichain::optim::step_options_test

@@ -12,8 +12,7 @@
 #include "antichain/session/session.h"
 #include "tests/passes/pass_test.h"
 
-namespace antichain {
-namespace {
+namespace antichain::batch_casts_test {
 
 std::size_t num_values(const GraphCopy& copy) {
   std::size_t values = 0;
@@ -96,5 +95,4 @@ TEST(BatchCasts, TrainingIsTheSame) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::batch_casts_test

@@ -15,8 +15,7 @@
 #include "tests/ops/expect_bad_input.h"
 #include "tests/passes/pass_test.h"
 
-namespace antichain {
-namespace {
+namespace antichain::batch_updates_test {
 
 Var model_loss(Graph& graph, DType dtype = f32) {
   const Var x = graph.input("x", dtype, {"batch", 7});
@@ -158,5 +157,4 @@ TEST(BatchUpdates, BadInput) {
   EXPECT_THROW(parameter("a|b", a), InvalidArgument);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::batch_updates_test

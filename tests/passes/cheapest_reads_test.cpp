@@ -12,8 +12,7 @@
 #include "antichain/session/session.h"
 #include "tests/passes/pass_test.h"
 
-namespace antichain {
-namespace {
+namespace antichain::cheapest_reads_test {
 
 constexpr std::int64_t kRows = 32, kColumns = 40;
 
@@ -147,5 +146,4 @@ TEST(CheapestReads, GradientsOfGatesHaveTheSameBits) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::cheapest_reads_test

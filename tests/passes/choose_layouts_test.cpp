@@ -20,8 +20,7 @@
 #include "tests/conformance/compare.h"
 #include "tests/passes/pass_test.h"
 
-namespace antichain {
-namespace {
+namespace antichain::choose_layouts_test {
 
 using In = std::span<const Var>;
 
@@ -320,5 +319,4 @@ TEST(MinCut, IsTheCheapestWithMostOnTheFirstSide) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::choose_layouts_test

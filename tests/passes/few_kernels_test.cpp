@@ -10,8 +10,7 @@
 #include "antichain/session/session.h"
 #include "tests/passes/pass_test.h"
 
-namespace antichain {
-namespace {
+namespace antichain::few_kernels_test {
 
 using testing::UnorderedElementsAre;
 
@@ -74,5 +73,4 @@ TEST(FewKernels, WhatFollowsFromSizesIsNotRun) {
               UnorderedElementsAre("fused"));
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::few_kernels_test

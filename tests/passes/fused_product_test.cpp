@@ -15,8 +15,7 @@
 #include "tests/backends_cpu/threads.h"
 #include "tests/passes/pass_test.h"
 
-namespace antichain {
-namespace {
+namespace antichain::fused_product_test {
 
 using In = std::span<const Var>;
 using Build = std::function<std::vector<Var>(In)>;
@@ -255,5 +254,4 @@ TEST(FusedProductMemory, TheProductTakesNone) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::fused_product_test

@@ -14,8 +14,7 @@
 #include "antichain/session/session.h"
 #include "tests/passes/pass_test.h"
 
-namespace antichain {
-namespace {
+namespace antichain::fusion_test {
 
 TEST(FuseElementwise, OneOpForAnExpression) {
   Graph graph;
@@ -181,5 +180,4 @@ TEST(Contract, RoundsOnceWithFastMathAlone) {
   EXPECT_EQ(value({.fast_math = true}), compiles ? once : twice);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::fusion_test

@@ -15,8 +15,7 @@
 #include "antichain/session/session.h"
 #include "tests/passes/pass_test.h"
 
-namespace antichain {
-namespace {
+namespace antichain::join_sums_test {
 
 constexpr std::int64_t kRows = 4100;
 
@@ -281,5 +280,4 @@ TEST(JoinSums, GradientsOfRecurrentLayers) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::join_sums_test

@@ -19,8 +19,7 @@
 #include "antichain/session/session.h"
 #include "tests/passes/pass_test.h"
 
-namespace antichain {
-namespace {
+namespace antichain::norm_fusion_test {
 
 constexpr std::int64_t kBatch = 3, kChannels = 8, kSide = 6;
 
@@ -186,5 +185,4 @@ TEST(RecomputedValues, HaveTheSameBits) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::norm_fusion_test

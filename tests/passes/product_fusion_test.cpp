@@ -14,8 +14,7 @@
 #include "antichain/passes/fuse_products.h"
 #include "tests/passes/pass_test.h"
 
-namespace antichain {
-namespace {
+namespace antichain::product_fusion_test {
 
 GraphCopy both_passes(const GraphCopy& source) { return fuse_products(fuse_elementwise(source)); }
 
@@ -201,5 +200,4 @@ TEST(FusedProduct, MistakesAreNamed) {
               HasSubstr("relu is neither element-wise of shape [n, 4] nor a number"));
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::product_fusion_test

@@ -15,12 +15,12 @@
 #include "antichain/graph/verify.h"
 #include "antichain/ops/random.h"
 #include "antichain/passes/graph_copy.h"
+#include "antichain/passes/pipeline.h"
 #include "antichain/runtime/step_order.h"
 #include "antichain/session/session.h"
 #include "tests/conformance/compare.h"
 
-namespace antichain {
-namespace {
+namespace antichain::random_graph_test {
 
 struct Setting {
   std::string name;
@@ -181,6 +181,35 @@ TEST(RandomGraph, IsTheSameForTheSameSeed) {
   }
 }
 
+// Such passes are left out, so they must not do what a copy does not.
+TEST(RandomGraph, PassesThatFindNoWorkOnlyCopy) {
+  std::map<std::string_view, int> left_out, run;
+  for (std::uint32_t seed = 0; seed < 200; ++seed) {
+    Session session;
+    Graph graph = session.graph();
+    const RandomGraph drawn = random_graph(graph, seed, 20);
+    const GraphCopy copy = copy_graph(graph, outputs_of(drawn), {});
+    for (const Pass& pass : passes()) {
+      if (!pass.finds_work) {
+        continue;
+      }
+      for (const bool fast : {false, true}) {
+        const OptimiserOptions options{.fast_math = fast};
+        if (pass.finds_work(*copy.graph, options)) {
+          ++run[pass.name];
+          continue;
+        }
+        ++left_out[pass.name];
+        ASSERT_EQ(print_text(*pass.run(copy, options).graph),
+                  print_text(*copy_graph(copy, {}).graph))
+            << pass.name << ", seed " << seed;
+      }
+    }
+  }
+  EXPECT_EQ(left_out.size(), 5U) << "some graphs have no work for a pass";
+  EXPECT_GE(run.size(), 4U) << "some graphs have; waits for writes are made by layers alone";
+}
+
 TEST(RandomGraph, StepsRunAfterWhatTheyWaitFor) {
   for (std::uint32_t seed = 0; seed < 200; ++seed) {
     Session session;
@@ -236,5 +265,4 @@ TEST(RandomGraph, HasOpsOfEveryKind) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::random_graph_test

@@ -13,8 +13,7 @@
 #include "antichain/session/session.h"
 #include "tests/passes/pass_test.h"
 
-namespace antichain {
-namespace {
+namespace antichain::recall_steps_test {
 
 // A recurrent chain, tanh(x + h w) + b, and what is needed to write it down for all steps.
 struct Recurrence {
@@ -135,5 +134,4 @@ TEST(RecallSteps, NoSteps) {
   EXPECT_EQ(r.num_outside(r.all_steps(r.found.before[0], r.w), "tanh"), 0U);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::recall_steps_test

@@ -13,8 +13,7 @@
 #include "antichain/passes/kept_states.h"
 #include "antichain/passes/pipeline.h"
 
-namespace antichain {
-namespace {
+namespace antichain::rematerialise_chains_test {
 
 using Builder = std::function<std::vector<Var>(Graph&)>;  // a loss, then its gradients
 
@@ -344,5 +343,4 @@ TEST(RematerialiseChains, TheBudgetIsWhatIsAllocated) {
   EXPECT_LE(allocated, budget);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::rematerialise_chains_test

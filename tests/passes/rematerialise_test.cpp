@@ -11,8 +11,7 @@
 #include "antichain/ops/matmul.h"
 #include "antichain/passes/pipeline.h"
 
-namespace antichain {
-namespace {
+namespace antichain::rematerialise_test {
 
 using Model = std::function<Var(Graph&)>;  // builds the loss
 
@@ -227,5 +226,4 @@ TEST(Rematerialise, PlansTenThousandOps) {
   EXPECT_LE(fitted.counts.at("sin"), 2 * 5000);  // at a sixteenth, twice is enough
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::rematerialise_test

@@ -9,8 +9,7 @@
 #include "antichain/passes/reassociate.h"
 #include "tests/passes/pass_test.h"
 
-namespace antichain {
-namespace {
+namespace antichain::rewriting_test {
 
 double number_of(Var value) { return value.producer().attrs().get<Tensor>("value").item<double>(); }
 
@@ -129,5 +128,4 @@ TEST(Pipeline, NamesItsPasses) {
   EXPECT_THROW(check({.level = 4}), InvalidArgument);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::rewriting_test

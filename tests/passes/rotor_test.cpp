@@ -4,8 +4,7 @@
 
 #include <cmath>
 
-namespace antichain {
-namespace {
+namespace antichain::rotor_test {
 
 using Kind = StageAction::Kind;
 
@@ -91,5 +90,4 @@ TEST(Rotor, PlansManyStages) {
   EXPECT_LT(rotor.least_level(), 200U);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::rotor_test

@@ -17,8 +17,7 @@
 #include "antichain/session/session.h"
 #include "tests/passes/pass_test.h"
 
-namespace antichain {
-namespace {
+namespace antichain::row_fusion_test {
 
 using Function = std::function<Var(Var)>;
 using Sizes = std::vector<DimSpec>;
@@ -323,5 +322,4 @@ TEST(RowFusion, AgreesWithDouble) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::row_fusion_test

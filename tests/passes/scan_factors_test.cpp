@@ -7,8 +7,7 @@
 #include "antichain/ops/weighted_scan.h"
 #include "tests/passes/pass_test.h"
 
-namespace antichain {
-namespace {
+namespace antichain::scan_factors_test {
 
 // A scan as it walks back through a layer with tanh, and the states that tanh returned.
 struct Walk {
@@ -59,5 +58,4 @@ TEST(ScanFactors, WhatDiffersIsComputed) {
   EXPECT_EQ(count_needed(copy, "tanh_gradient"), 2U);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::scan_factors_test

@@ -14,8 +14,7 @@
 #include "antichain/passes/pipeline.h"
 #include "antichain/session/session.h"
 
-namespace antichain {
-namespace {
+namespace antichain::simplify_test {
 
 std::size_t count(Graph& graph, std::string_view op) {
   std::size_t found = 0;
@@ -111,5 +110,4 @@ TEST(Simplify, ChangesNoBitOfATrainingStep) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::simplify_test

@@ -14,8 +14,7 @@
 #include "antichain/session/session.h"
 #include "tests/passes/pass_test.h"
 
-namespace antichain {
-namespace {
+namespace antichain::split_chains_test {
 
 // How many ops of a kind run inside of chains.
 std::size_t count_in_bodies(const GraphCopy& copy, std::string_view name) {
@@ -176,5 +175,4 @@ TEST(SplitChains, NoSteps) {
   });
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::split_chains_test

@@ -16,8 +16,7 @@
 #include "tests/conformance/compare.h"
 #include "tests/conformance/sample_case.h"
 
-namespace antichain {
-namespace {
+namespace antichain::stacked_ops_test {
 
 constexpr std::int64_t kRuns = 3;
 
@@ -199,5 +198,4 @@ TEST(StackedOps, RepeatsAsLateAsPossible) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::stacked_ops_test

@@ -12,8 +12,7 @@
 #include "antichain/session/session.h"
 #include "tests/passes/pass_test.h"
 
-namespace antichain {
-namespace {
+namespace antichain::sum_by_parts_test {
 
 using Build = std::function<Vars(Graph& graph, Var whole)>;
 
@@ -182,5 +181,4 @@ TEST(SumByParts, GradientsOfGates) {
   expect_equal_results(build, 5);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::sum_by_parts_test

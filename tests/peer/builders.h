@@ -14,6 +14,8 @@ namespace antichain::peer {
 using Builder = std::function<Vars(const Case&, const Vars& inputs)>;
 using Builders = std::map<std::string, Builder>;
 
+inline std::int64_t axis(const Case& c) { return c.get<std::int64_t>("axis"); }
+
 Builders elementwise_builders();
 Builders reduction_builders();
 Builders moving_builders();

@@ -7,7 +7,7 @@ namespace antichain::peer {
 
 namespace {
 
-std::int64_t axis(const Case& c) { return c.get<std::int64_t>("axis", 0); }
+std::int64_t axis_or_first(const Case& c) { return c.get<std::int64_t>("axis", 0); }
 
 BagMode bag_mode(const Case& c) {
   return c.get<std::string>("mode") == "mean" ? BagMode::mean : BagMode::sum;
@@ -18,18 +18,20 @@ BagMode bag_mode(const Case& c) {
 Builders indexing_builders() {
   return {
       {"gather",
-       [](const Case& c, const Vars& in) -> Vars { return {gather(in.at(0), in.at(1), axis(c))}; }},
+       [](const Case& c, const Vars& in) -> Vars {
+         return {gather(in.at(0), in.at(1), axis_or_first(c))};
+       }},
       {"scatter_add",
        [](const Case& c, const Vars& in) -> Vars {
-         return {scatter_add(in.at(0), in.at(1), in.at(2), axis(c))};
+         return {scatter_add(in.at(0), in.at(1), in.at(2), axis_or_first(c))};
        }},
       {"take_along",
        [](const Case& c, const Vars& in) -> Vars {
-         return {take_along(in.at(0), in.at(1), axis(c))};
+         return {take_along(in.at(0), in.at(1), axis_or_first(c))};
        }},
       {"scatter_add_along",
        [](const Case& c, const Vars& in) -> Vars {
-         return {scatter_add_along(in.at(0), in.at(1), in.at(2), axis(c))};
+         return {scatter_add_along(in.at(0), in.at(1), in.at(2), axis_or_first(c))};
        }},
       {"one_hot",
        [](const Case& c, const Vars& in) -> Vars {

@@ -19,7 +19,6 @@ PoolOptions pool_options(const Case& c) {
   return {.window = c.ints("window"), .stride = c.ints("stride"), .padding = c.ints("padding")};
 }
 
-std::int64_t axis(const Case& c) { return c.get<std::int64_t>("axis"); }
 double epsilon(const Case& c) { return c.get<double>("epsilon"); }
 
 Builders window_builders() {

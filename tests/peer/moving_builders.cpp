@@ -17,8 +17,6 @@ std::vector<SliceRange> ranges(const Case& c) {
   return result;
 }
 
-std::int64_t axis(const Case& c) { return c.get<std::int64_t>("axis"); }
-
 Builders shape_builders() {
   return {
       {"reshape",

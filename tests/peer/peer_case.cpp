@@ -6,6 +6,8 @@
 #include <fstream>
 #include <limits>
 
+#include "tests/build_paths.h"
+
 namespace antichain::peer {
 
 namespace {
@@ -51,8 +53,9 @@ std::vector<Tensor> parse_tensors(const Json& parent, const char* name) {
 }
 
 std::vector<Case> read_cases() {
-  std::ifstream file(ANTICHAIN_PEER_VALUES);
-  require<DataError>(file.good(), "cannot read {}", ANTICHAIN_PEER_VALUES);
+  const std::filesystem::path path = source_folder() / "tests/peer/values.json";
+  std::ifstream file(path);
+  require<DataError>(file.good(), "cannot read {}", path.string());
   const Json document = Json::parse(file);
   std::vector<Case> result;
   for (const Json& json : document.at("cases")) {

@@ -9,8 +9,7 @@
 #include "antichain/ops/reduce.h"
 #include "antichain/session/session.h"
 
-namespace antichain {
-namespace {
+namespace antichain::cost_test {
 
 double flops(Session& session, const std::vector<Var>& outputs, const Feeds& feeds) {
   FlopCounter counter;
@@ -42,5 +41,4 @@ TEST(FlopCounter, CountsConvolutionsAndTheirGradients) {
   EXPECT_EQ(flops(session, grad(sum(square(y)), {x, w}), feeds), 3 * one);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::cost_test

@@ -8,8 +8,7 @@
 #include "recipes/registry.h"
 #include "tests/recipes/recipe_data.h"
 
-namespace antichain {
-namespace {
+namespace antichain::every_recipe_test {
 
 class EveryRecipe : public testing::TestWithParam<std::string> {
  protected:
@@ -121,5 +120,4 @@ INSTANTIATE_TEST_SUITE_P(All, EveryRecipe, testing::ValuesIn(names()), [](const 
   return name;
 });
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::every_recipe_test

@@ -5,8 +5,7 @@
 #include "recipes/registry.h"
 #include "tests/recipes/recipe_data.h"
 
-namespace antichain {
-namespace {
+namespace antichain::goals_test {
 
 double test_accuracy(const std::string& name, std::int64_t seed,
                      const std::string& engine = "backprop") {
@@ -46,5 +45,4 @@ TEST(Cora, ReachesItsGoal) {
 
 TEST(Peaks, ReachTheirGoal) { EXPECT_GE(mean_test_accuracy("peaks-odenet", 3), 0.98); }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::goals_test

@@ -6,8 +6,7 @@
 #include "recipes/recipe_run.h"
 #include "recipes/registry.h"
 
-namespace antichain {
-namespace {
+namespace antichain::precision_test {
 
 struct ShortRun {
   std::string recipe;
@@ -77,5 +76,4 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::precision_test

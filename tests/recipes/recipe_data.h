@@ -1,17 +1,15 @@
 // Where the tests of recipes find data sets: $ANTICHAIN_DATA, or shared/data beside the repository.
 #pragma once
 
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <string>
 
+#include "tests/build_paths.h"
+
 namespace antichain {
 
-inline std::string test_data_folder() {
-  const char* given = std::getenv("ANTICHAIN_DATA");
-  return given != nullptr ? given : ANTICHAIN_SOURCE_FOLDER "/../shared/data";
-}
+inline std::string test_data_folder() { return shared_data().string(); }
 
 /// Returns the file or folder without which a recipe cannot run; empty when it needs none.
 inline std::string data_of(const std::string& recipe) {

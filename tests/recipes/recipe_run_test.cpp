@@ -9,8 +9,7 @@
 #include "tests/base/temporary_folder.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain {
-namespace {
+namespace antichain::recipe_run_test {
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
@@ -285,5 +284,4 @@ TEST(GradientCheck, SeesLowPrecision) {
   EXPECT_LT(half.max_relative_error(), 0.25 * check.max_relative_error());
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::recipe_run_test

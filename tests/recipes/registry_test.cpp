@@ -7,8 +7,7 @@
 #include "antichain/base/error.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain {
-namespace {
+namespace antichain::registry_test {
 
 TEST(Registry, FindsRecipesByName) {
   EXPECT_EQ(find_recipe("spirals").name, "spirals");
@@ -32,5 +31,4 @@ TEST(Registry, EveryRecipeIsDescribedAndItsFallbacksAreAccepted) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::registry_test

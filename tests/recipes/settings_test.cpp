@@ -5,8 +5,7 @@
 #include "antichain/base/error.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain {
-namespace {
+namespace antichain::settings_test {
 
 RecipeSettings sample() {
   return {"toy",
@@ -91,5 +90,4 @@ TEST(Settings, RefuseWhatDoesNotFit) {
   EXPECT_EQ(settings.integer("count"), 3);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::settings_test

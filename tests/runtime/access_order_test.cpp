@@ -5,8 +5,7 @@
 
 #include <random>
 
-namespace antichain {
-namespace {
+namespace antichain::access_order_test {
 
 using Steps = std::vector<std::size_t>;
 
@@ -108,5 +107,4 @@ TEST(AccessOrder, AgreesWithComparingAllPairs) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::access_order_test

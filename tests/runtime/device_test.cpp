@@ -15,8 +15,7 @@
 #include "tests/conformance/remote_backend.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain {
-namespace {
+namespace antichain::device_test {
 
 using testing::HasSubstr;
 
@@ -255,5 +254,4 @@ TEST(ShortMemory, NamesTheLargestValues) {
                "smaller");
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::device_test

@@ -4,8 +4,7 @@
 
 #include "antichain/antichain.h"
 
-namespace antichain {
-namespace {
+namespace antichain::dynamic_shapes_test {
 
 constexpr std::int64_t kLengths = 200, kKept = 16;
 
@@ -86,5 +85,4 @@ TEST_P(DynamicShapes, WhatRanBeforeChangesNothing) {
 INSTANTIATE_TEST_SUITE_P(All, DynamicShapes, ::testing::ValuesIn(models()),
                          [](const auto& instance) { return instance.param.name; });
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::dynamic_shapes_test

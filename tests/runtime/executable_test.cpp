@@ -13,8 +13,7 @@
 #include "antichain/session/session.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain {
-namespace {
+namespace antichain::executable_test {
 
 class ExecutableTest : public testing::Test {
  protected:
@@ -175,5 +174,4 @@ TEST(KernelChoice, RefusalsAndFallbacksAreLogged) {
   EXPECT_NE(lines[2].find("falls back to the reference kernel"), std::string::npos) << lines[2];
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::executable_test

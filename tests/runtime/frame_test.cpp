@@ -3,8 +3,7 @@
 
 #include "antichain/antichain.h"
 
-namespace antichain {
-namespace {
+namespace antichain::frame_test {
 
 constexpr std::int64_t kSize = 1024;
 constexpr std::size_t kBytes = kSize * sizeof(float);
@@ -200,5 +199,4 @@ TEST_F(FrameTest, OutOfMemoryIsOneSentence) {
   EXPECT_EQ(run({{"x", Tensor::zeros(f32, {0})}})[0].numel(), 0);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::frame_test

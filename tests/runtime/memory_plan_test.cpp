@@ -10,8 +10,7 @@
 #include "antichain/runtime/memory_packers.h"
 #include "antichain/tensor/buffer.h"
 
-namespace antichain {
-namespace {
+namespace antichain::memory_plan_test {
 
 // No two values that live at the same time overlap, and all lie inside.
 void expect_valid(const std::vector<Lifetime>& lifetimes, const MemoryPlan& plan) {
@@ -143,5 +142,4 @@ TEST(MemoryPlan, OfVeryManyValues) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::memory_plan_test

@@ -8,8 +8,7 @@
 #include "antichain/runtime/profiler.h"
 #include "antichain/session/session.h"
 
-namespace antichain {
-namespace {
+namespace antichain::observer_test {
 
 TEST(Profiler, CountsOpsBytesAndOwnTime) {
   Session session;
@@ -83,5 +82,4 @@ TEST(FiniteCheck, NamesTheOpAndItsInputs) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::observer_test

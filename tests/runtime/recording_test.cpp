@@ -9,8 +9,7 @@
 #include "antichain/ops/state_ops.h"
 #include "antichain/session/session.h"
 
-namespace antichain {
-namespace {
+namespace antichain::recording_test {
 
 struct Counts {
   int recordings = 0, replays = 0;
@@ -212,5 +211,4 @@ TEST_F(RecordedRuns, AreRightInEveryOrderThatTheStepsAllow) {
   EXPECT_GT(counts.overtaken, 0);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::recording_test

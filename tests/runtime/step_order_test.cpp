@@ -9,8 +9,7 @@
 #include "antichain/antichain.h"
 #include "antichain/graph/traversal.h"
 
-namespace antichain {
-namespace {
+namespace antichain::step_order_test {
 
 constexpr std::int64_t kWidth = 64;
 constexpr std::size_t kBytes = kWidth * kWidth * sizeof(float);
@@ -84,5 +83,4 @@ TEST(StepOrder, WhatIsPrintedKeepsItsOrder) {
   EXPECT_LT(lines.find("first"), lines.find("second"));
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::step_order_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace antichain {
-namespace {
+namespace antichain::step_sections_test {
 
 constexpr double kLong = 1e-3;  // seconds
 
@@ -93,5 +92,4 @@ TEST(StepSections, OfVeryManySteps) {
   EXPECT_GT(parallel, kSteps * 9 / 10);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::step_sections_test

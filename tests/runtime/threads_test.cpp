@@ -12,8 +12,7 @@
 #include "antichain/ops/state_ops.h"
 #include "antichain/session/session.h"
 
-namespace antichain {
-namespace {
+namespace antichain::threads_test {
 
 constexpr int kThreads = 4;
 
@@ -86,5 +85,4 @@ TEST(Threads, OneExecutableRunByMany) {
   });
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::threads_test

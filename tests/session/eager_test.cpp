@@ -15,8 +15,7 @@
 #include "antichain/ops/state_ops.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain {
-namespace {
+namespace antichain::eager_test {
 
 class EagerTest : public testing::Test {
  protected:
@@ -112,5 +111,4 @@ TEST(Record, FunctionsThatLookAtValuesCannotBeRecorded) {
       });
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::eager_test

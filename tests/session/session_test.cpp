@@ -13,8 +13,7 @@
 #include "antichain/ops/state_ops.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain {
-namespace {
+namespace antichain::session_test {
 
 TEST(Session, StatesAreSharedByNameAcrossGraphs) {
   Session session;
@@ -210,5 +209,4 @@ TEST(Engines, TwoInOneModel) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::session_test

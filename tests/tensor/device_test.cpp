@@ -5,8 +5,7 @@
 #include "antichain/base/error.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain {
-namespace {
+namespace antichain::device_test {
 
 TEST(Device, NamesAndParsesAgree) {
   EXPECT_EQ(to_string(Device{}), "cpu");
@@ -25,5 +24,4 @@ TEST(Device, RefusesWhatItDoesNotKnow) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::device_test

@@ -8,8 +8,7 @@
 
 #include "tests/tensor/expect_error.h"
 
-namespace antichain {
-namespace {
+namespace antichain::dlpack_test {
 
 using testing::ElementsAre;
 
@@ -233,5 +232,4 @@ TEST(FromDlpack, RefusesImpossibleAddresses) {
       kOutside, [](Foreign& foreign) { foreign.strides[0] = -(std::int64_t{1} << 60); });
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::dlpack_test

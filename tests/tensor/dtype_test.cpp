@@ -7,8 +7,7 @@
 #include "antichain/base/error.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain {
-namespace {
+namespace antichain::dtype_test {
 
 struct Row {
   DType dtype;
@@ -122,5 +121,4 @@ TEST(Convert, HalvesGoThroughFloat) {
   EXPECT_TRUE(std::isinf(float(convert<float16>(1e6))));
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::dtype_test

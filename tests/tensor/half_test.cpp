@@ -10,8 +10,7 @@
 
 #include "antichain/base/philox.h"
 
-namespace antichain {
-namespace {
+namespace antichain::half_test {
 
 struct Format {
   int exponent_bits, fraction_bits;
@@ -152,5 +151,4 @@ TEST(Half, IsKnownAtCompileTime) {
   static_assert(sizeof(float16) == 2 && sizeof(bfloat16) == 2);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::half_test

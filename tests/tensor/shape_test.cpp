@@ -7,8 +7,7 @@
 #include "antichain/base/error.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain {
-namespace {
+namespace antichain::shape_test {
 
 constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kHuge = std::int64_t{1} << 40;
@@ -88,5 +87,4 @@ TEST(Shape, AxesCountFromEitherEnd) {
                            [] { normalize_axis(0, 0); });
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::shape_test

@@ -20,8 +20,7 @@ extern "C" __attribute__((visibility("default"))) const char* __tsan_default_opt
 }
 // NOLINTEND(bugprone-reserved-identifier)
 
-namespace antichain {
-namespace {
+namespace antichain::tensor_test {
 
 using testing::ElementsAre;
 
@@ -317,5 +316,4 @@ TEST(Tensor, HandlesOnADeviceWork) {
   EXPECT_EQ(to_string(tensor), "f32[2, 3] on cuda:1");
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::tensor_test

@@ -9,8 +9,7 @@
 #include "antichain/tensor/tensor.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain {
-namespace {
+namespace antichain::views_test {
 
 using testing::ElementsAre;
 using Index = std::vector<std::int64_t>;
@@ -287,5 +286,4 @@ TEST(Views, BroadcastRepeatsOnlyOnes) {
   EXPECT_THROW(tensor.broadcast_to({std::int64_t{1} << 62, 2, 3}), ShapeError);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::views_test

@@ -7,8 +7,7 @@
 #include "tests/base/temporary_folder.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain {
-namespace {
+namespace antichain::checkpoint_test {
 
 Checkpoint sample(std::int64_t step) {
   return {.state = {.epoch = 3,
@@ -101,5 +100,4 @@ TEST(Checkpoint, MistakesAreSentences) {
   EXPECT_THROW(save_checkpoint(folder / "file", sample(1), 1), DataError);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::checkpoint_test

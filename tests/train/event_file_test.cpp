@@ -6,8 +6,7 @@
 
 #include "tests/base/temporary_folder.h"
 
-namespace antichain {
-namespace {
+namespace antichain::event_file_test {
 
 // A record: length, its checksum, bytes, their checksum.
 std::vector<std::string> records(const std::string& text) {
@@ -66,5 +65,4 @@ TEST(EventFile, ReplacesWhatAnEarlierRunLeft) {
   EXPECT_EQ(records(only_file(folder.path())).size(), 1U);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::event_file_test

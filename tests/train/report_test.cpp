@@ -6,8 +6,7 @@
 
 #include "tests/base/temporary_folder.h"
 
-namespace antichain {
-namespace {
+namespace antichain::report_test {
 
 using testing::ContainsRegex;
 using testing::HasSubstr;
@@ -67,5 +66,4 @@ TEST(Chart, AsAFile) {
   EXPECT_NE(file.find(">a &amp; b</text>"), std::string::npos);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::report_test

@@ -8,8 +8,7 @@
 #include "tests/base/temporary_folder.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain {
-namespace {
+namespace antichain::safetensors_test {
 
 Safetensors sample() {
   Safetensors contents{.tensors = {}, .metadata = {{"format", "pt"}, {"note", "\"ü\""}}};
@@ -123,5 +122,4 @@ TEST(Safetensors, SurvivesDamage) {
   }
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::safetensors_test

@@ -17,8 +17,7 @@
 #include "tests/conformance/remote_backend.h"
 #include "tests/tensor/expect_error.h"
 
-namespace antichain {
-namespace {
+namespace antichain::trainer_test {
 
 data::DatasetPtr points(std::int64_t count) {
   std::vector<float> x;
@@ -274,5 +273,4 @@ TEST(Trainer, MistakesAreSentences) {
   EXPECT_THROW(wild.train({.epochs = 5}), DataError);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::trainer_test

@@ -12,12 +12,9 @@ namespace antichain::cpu {
 
 namespace {
 
-constexpr std::int64_t kTaskElements = 1 << 15;
-constexpr std::int64_t kColumns = 1024;  // of a task, when the axis is not the innermost
+constexpr std::int64_t kAlongTask = 1 << 15;  // elements
+constexpr std::int64_t kAlongColumns = 1024;  // of a task, when the axis is not the innermost
 
-// What elements are compared and added as: as the reference does it.
-template <class T>
-using Compute = std::conditional_t<std::is_integral_v<T>, std::int64_t, double>;
 // 16-bit floats are compared as float.
 template <class T>
 using Comparable =
@@ -26,14 +23,14 @@ using Comparable =
 // Calls f(outer, first column, last column), several at once.
 template <class F>
 void for_each_column_block(const AxisSplit& split, F&& f) {
-  const std::int64_t blocks = (split.inner + kColumns - 1) / kColumns;
+  const std::int64_t blocks = (split.inner + kAlongColumns - 1) / kAlongColumns;
   const std::int64_t elements =
-      std::max<std::int64_t>(1, split.size * std::min(split.inner, kColumns));
-  parallel_ranges(split.outer * blocks, std::max<std::int64_t>(1, kTaskElements / elements),
+      std::max<std::int64_t>(1, split.size * std::min(split.inner, kAlongColumns));
+  parallel_ranges(split.outer * blocks, std::max<std::int64_t>(1, kAlongTask / elements),
                   [&](std::int64_t begin, std::int64_t end) {
                     for (std::int64_t n = begin; n < end; ++n) {
-                      const std::int64_t first = n % blocks * kColumns;
-                      f(n / blocks, first, std::min(split.inner, first + kColumns));
+                      const std::int64_t first = n % blocks * kAlongColumns;
+                      f(n / blocks, first, std::min(split.inner, first + kAlongColumns));
                     }
                   });
 }
@@ -63,7 +60,7 @@ template <class T>
 void best_of_columns(const T* x, const AxisSplit& split, std::int64_t first, std::int64_t last,
                      bool largest, std::int64_t* out) {
   using C = Comparable<T>;
-  C best[kColumns];
+  C best[kAlongColumns];
   for (std::int64_t i = first; i < last; ++i) {
     best[i - first] = convert<C>(x[i]);
     out[i] = 0;
@@ -136,13 +133,13 @@ template <class T, class C>
 void add_up_pieces(const T* x, T* out, const AxisSplit& split, const Walk& walk,
                    std::int64_t pieces, C* sums) {
   const auto end_of = [&](std::int64_t piece) {
-    return std::min(split.size, (piece + 1) * kTaskElements);
+    return std::min(split.size, (piece + 1) * kAlongTask);
   };
   parallel_tasks(split.outer * pieces, [&](std::int64_t task) {
     const T* line = x + task / pieces * split.size;
     const std::int64_t piece = task % pieces;
     C total = 0;
-    for (std::int64_t n = piece * kTaskElements; n < end_of(piece); ++n) {
+    for (std::int64_t n = piece * kAlongTask; n < end_of(piece); ++n) {
       total += convert<C>(line[walk.reverse ? split.size - 1 - n : n]);
     }
     sums[task] = total;
@@ -158,7 +155,7 @@ void add_up_pieces(const T* x, T* out, const AxisSplit& split, const Walk& walk,
   }
   parallel_tasks(split.outer * pieces, [&](std::int64_t task) {
     const std::int64_t line = task / pieces * split.size, piece = task % pieces;
-    add_up<0>(x + line, out + line, split.size, 1, walk, piece * kTaskElements, end_of(piece), 0, 1,
+    add_up<0>(x + line, out + line, split.size, 1, walk, piece * kAlongTask, end_of(piece), 0, 1,
               sums + task);
   });
 }
@@ -168,8 +165,8 @@ KernelFunction plan_cumsum(const KernelContext& context) {
   const Tensor& x = context.in(0);
   const AxisSplit split(x.shape(), context.axis("axis", x.rank()));
   const Walk walk{context.attr<bool>("exclusive"), context.attr<bool>("reverse")};
-  const bool in_pieces = split.inner == 1 && split.outer < kFewLines && split.size > kTaskElements;
-  const std::int64_t pieces = in_pieces ? (split.size + kTaskElements - 1) / kTaskElements : 0;
+  const bool in_pieces = split.inner == 1 && split.outer < kFewLines && split.size > kAlongTask;
+  const std::int64_t pieces = in_pieces ? (split.size + kAlongTask - 1) / kAlongTask : 0;
   return visit_dtype(x.dtype(), [&](auto zero) -> KernelFunction {
     using T = decltype(zero);
     using C = Compute<T>;
@@ -185,8 +182,8 @@ KernelFunction plan_cumsum(const KernelContext& context) {
       if (split.inner == 1) {
         // Several lines at once: the additions of one wait for each other.
         constexpr std::int64_t kLines = 8;
-        const std::int64_t tasks = std::max<std::int64_t>(
-            1, kTaskElements / std::max<std::int64_t>(1, kLines * split.size));
+        const std::int64_t tasks =
+            std::max<std::int64_t>(1, kAlongTask / std::max<std::int64_t>(1, kLines * split.size));
         parallel_ranges(split.outer, tasks * kLines, [&](std::int64_t begin, std::int64_t end) {
           for (std::int64_t line = begin; line < end; line += kLines) {
             C totals[kLines] = {};
@@ -198,7 +195,7 @@ KernelFunction plan_cumsum(const KernelContext& context) {
         return;
       }
       for_each_column_block(split, [&](std::int64_t outer, std::int64_t first, std::int64_t last) {
-        C totals[kColumns] = {};
+        C totals[kAlongColumns] = {};
         const std::int64_t at = outer * split.size * split.inner + first;
         add_up<1>(values + at, out + at, split.size, split.inner, walk, 0, split.size, 1,
                   last - first, totals);

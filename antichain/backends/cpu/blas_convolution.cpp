@@ -169,7 +169,7 @@ ProductPlan plan_as(const KernelContext& context, ConvPart part, Destination to)
   return plan_conv(context, part, dtype_of<T>(), make, to);
 }
 
-void add_kernel(std::vector<ProductKernel>& products, const OpDef& def, ConvPart part) {
+void add_blas_kernel(std::vector<ProductKernel>& products, const OpDef& def, ConvPart part) {
   products.push_back(
       {.name = "im2col blas",
        .def = &def,
@@ -187,10 +187,10 @@ ProductPlan plan_column_conv(const KernelContext& context, ConvPart part, Destin
 
 void add_blas_convolution(std::vector<ProductKernel>& products) {
   use_one_blas_thread();
-  add_kernel(products, conv_def(), ConvPart::output);
-  add_kernel(products, conv_input_gradient_def(), ConvPart::x);
-  add_kernel(products, conv_transpose_def(), ConvPart::x);
-  add_kernel(products, conv_weight_gradient_def(), ConvPart::weight);
+  add_blas_kernel(products, conv_def(), ConvPart::output);
+  add_blas_kernel(products, conv_input_gradient_def(), ConvPart::x);
+  add_blas_kernel(products, conv_transpose_def(), ConvPart::x);
+  add_blas_kernel(products, conv_weight_gradient_def(), ConvPart::weight);
 }
 
 #else

@@ -8,7 +8,8 @@ namespace antichain::cpu {
 
 namespace {
 
-constexpr std::int64_t kTaskElements = 1 << 15, kTaskColumns = 1 << 10;
+constexpr std::int64_t kChannelTask = 1 << 15;  // elements
+constexpr std::int64_t kTaskColumns = 1 << 10;
 
 Cut in_parts(std::int64_t size, std::int64_t longest) {
   return {size, (size + longest - 1) / longest};
@@ -17,7 +18,7 @@ Cut in_parts(std::int64_t size, std::int64_t longest) {
 }  // namespace
 
 ChannelColumns::ChannelColumns(std::int64_t rows, std::int64_t channels, std::size_t element_bytes)
-    : rows_(in_parts(rows, kTaskElements / std::min(channels, kTaskColumns))),
+    : rows_(in_parts(rows, kChannelTask / std::min(channels, kTaskColumns))),
       columns_(in_parts(channels, kTaskColumns)),
       element_bytes_(static_cast<std::int64_t>(element_bytes)),
       partial_(static_cast<std::size_t>(2 * rows_.parts() * channels)) {}

@@ -6,11 +6,9 @@ namespace antichain::cpu {
 
 namespace {
 
-constexpr std::int64_t kGrain = 1 << 14;  // elements per range
-
 // The element at a position.
 template <class Byte>
-Byte* at(Byte* start, std::int64_t position, DType dtype) {
+Byte* element_at(Byte* start, std::int64_t position, DType dtype) {
   return start + position * static_cast<std::int64_t>(size_of(dtype));
 }
 
@@ -34,9 +32,9 @@ void convert_elements(const void* from, DType from_type, void* to, DType to_type
 void convert_elements(const Tensor& from, const Tensor& to) {
   const auto* const in = static_cast<const std::byte*>(from.raw());
   auto* const out = static_cast<std::byte*>(to.raw());
-  parallel_ranges(from.numel(), kGrain, [&](std::int64_t first, std::int64_t last) {
-    convert_elements(at(in, first, from.dtype()), from.dtype(), at(out, first, to.dtype()),
-                     to.dtype(), last - first);
+  parallel_ranges(from.numel(), kElementGrain, [&](std::int64_t first, std::int64_t last) {
+    convert_elements(element_at(in, first, from.dtype()), from.dtype(),
+                     element_at(out, first, to.dtype()), to.dtype(), last - first);
   });
 }
 

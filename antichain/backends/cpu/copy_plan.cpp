@@ -4,14 +4,15 @@
 
 #include "antichain/backends/cpu/parallel.h"
 #include "antichain/backends/cpu/simd/transpose_loops.h"
+#include "antichain/backends/cpu/work_blocks.h"
 
 namespace antichain::cpu {
 
 namespace {
 
-constexpr std::int64_t kBlockBytes = 64 << 10;  // a block and its source fit the second cache
-constexpr std::int64_t kTaskBytes = 128
-                                    << 10;  // below this a second thread costs more than it saves
+constexpr std::int64_t kCopyBlockBytes = 64 << 10;  // a block and its source fit the second cache
+constexpr std::int64_t kCopyTaskBytes =
+    128 << 10;  // below this a second thread costs more than it saves
 constexpr std::int64_t kTransposedSide = 128;  // elements: source and target fit the second cache
 constexpr std::int64_t kShortRun = 32;         // bytes below which calling memcpy costs more
 
@@ -85,8 +86,6 @@ CopyAxis take(std::vector<CopyAxis>& axes, std::size_t index) {
   return axis;
 }
 
-std::int64_t pieces(std::int64_t size, std::int64_t piece) { return (size + piece - 1) / piece; }
-
 // The one of the widest registers that this CPU has.
 CopyBlock best_transpose(std::size_t element_bytes) {
   CopyBlock best = nullptr;
@@ -142,23 +141,23 @@ CopyPlan::CopyPlan(const Layout& to, const Layout& from, std::size_t element_byt
                   : packed && run_.from == -bytes ? reverse_runs<T>
                                                   : copy_strided<T>;
   });
-  run_piece_ = std::min(run_.size, transposed ? kTransposedSide : kBlockBytes / bytes);
+  run_piece_ = std::min(run_.size, transposed ? kTransposedSide : kCopyBlockBytes / bytes);
   row_piece_ = std::min(
-      row_.size,
-      transposed ? kTransposedSide : std::max<std::int64_t>(1, kBlockBytes / (run_piece_ * bytes)));
-  blocks_ = pieces(row_.size, row_piece_) * pieces(run_.size, run_piece_);
+      row_.size, transposed ? kTransposedSide
+                            : std::max<std::int64_t>(1, kCopyBlockBytes / (run_piece_ * bytes)));
+  blocks_ = num_pieces(row_.size, row_piece_) * num_pieces(run_.size, run_piece_);
   for (const CopyAxis& axis : outer_) {
     blocks_ *= axis.size;
   }
   const std::int64_t block_bytes = row_piece_ * run_piece_ * bytes;
-  blocks_per_task_ = std::max<std::int64_t>(1, kTaskBytes / block_bytes);
+  blocks_per_task_ = std::max<std::int64_t>(1, kCopyTaskBytes / block_bytes);
 }
 
 void CopyPlan::run(void* to, const void* from) const {
   std::byte* const target = static_cast<std::byte*>(to) + to_offset_;
   const std::byte* const source = static_cast<const std::byte*>(from) + from_offset_;
-  const std::int64_t run_pieces = pieces(run_.size, run_piece_);
-  const std::int64_t row_pieces = pieces(row_.size, row_piece_);
+  const std::int64_t run_pieces = num_pieces(run_.size, run_piece_);
+  const std::int64_t row_pieces = num_pieces(row_.size, row_piece_);
   parallel_ranges(blocks_, blocks_per_task_, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t block = first; block < last; ++block) {
       const std::int64_t run_first = block % run_pieces * run_piece_;

@@ -22,6 +22,7 @@
 #include "antichain/backends/cpu/state_kernels.h"
 #include "antichain/backends/cpu/step_time.h"
 #include "antichain/backends/cpu/update_kernels.h"
+#include "antichain/ops/affine_scan.h"
 #include "antichain/ops/fused.h"
 #include "antichain/ops/fused_product.h"
 
@@ -78,6 +79,9 @@ class CpuBackend final : public Backend {
     cpu::parallel_tasks(count, [&run](std::int64_t lane) { run(static_cast<int>(lane)); });
   }
   double channels_last_gain(Op op) const override { return cpu::onednn_channels_last_gain(op); }
+  std::string explain(Op op, const DimEnv& sizes) const override {
+    return &op.def() == &affine_scan_def() ? cpu::explain_scan(op, sizes) : std::string();
+  }
   std::string generated_code(Op op) const override {
     const bool is_fused = &op.def() == &fused_def() || &op.def() == &fused_product_def();
     return jit_ && is_fused ? cpu::compiled_code(op, *jit_) : std::string();

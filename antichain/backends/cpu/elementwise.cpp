@@ -50,7 +50,8 @@ FusedSteps steps_of_one(SimdLevel level, Op op) {
 
 using StepsOf = FusedSteps (*)(SimdLevel level, Op op);
 
-Kernel make_kernel(SimdLevel level, const OpDef& def, const std::shared_ptr<JitCompiler>& jit) {
+Kernel make_elementwise_kernel(SimdLevel level, const OpDef& def,
+                               const std::shared_ptr<JitCompiler>& jit) {
   const StepsOf steps_of = &def == &fused_def() ? fused_steps : steps_of_one;
   return {
       .name = std::string(name(level)) + " elementwise",
@@ -91,7 +92,8 @@ void register_elementwise(KernelTable& kernels, const std::shared_ptr<JitCompile
          {elementwise_unary_family(), elementwise_binary_family(), elementwise_gradient_family(),
           elementwise_other_family(), fusion_family()}) {
       for (const OpDef* def : family) {
-        kernels.add(*def, make_kernel(kLevel, *def, def == &fused_def() ? jit : nullptr));
+        kernels.add(*def,
+                    make_elementwise_kernel(kLevel, *def, def == &fused_def() ? jit : nullptr));
       }
     }
   });

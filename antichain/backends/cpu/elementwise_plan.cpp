@@ -16,12 +16,7 @@ constexpr std::int64_t kNearCache = 24 * 1024;  // bytes that all operands of a 
 constexpr std::int64_t kMaxElementBytes = 8;
 // Elements of a row: below, a call per row is too dear, of one loop and of each of several.
 constexpr std::int64_t kShortRow = 64, kShortRowOfSeveral = 256;
-constexpr std::int64_t kGrain = 16 * 1024;          // elements
 constexpr std::int64_t kBufferedGrain = 64 * 1024;  // elements: patterns are filled once per range
-constexpr std::int64_t kParallelFrom =
-    32 * 1024;  // elements of one op: below, threads cost more than they do
-
-std::int64_t bytes_of(DType dtype) { return static_cast<std::int64_t>(size_of(dtype)); }
 
 }  // namespace
 
@@ -150,7 +145,9 @@ void ElementwisePlan::choose_access() {
   const bool whole = !buffered && steps_.size() == 1;
   piece_ = whole ? std::max<std::int64_t>(count_, 1) : by_rows_ ? most_ : most_ / longest * longest;
   // Ranges begin where pieces begin.
-  grain_ = buffered ? kBufferedGrain / piece_ * piece_ : whole ? kGrain : kGrain / piece_ * piece_;
+  grain_ = buffered ? kBufferedGrain / piece_ * piece_
+           : whole  ? kElementGrain
+                    : kElementGrain / piece_ * piece_;
 }
 
 // Gives each buffered input a place of its own, and results that only later steps read the place of

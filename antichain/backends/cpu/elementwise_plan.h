@@ -15,6 +15,9 @@
 
 namespace antichain::cpu {
 
+/// Returns the bytes of an element, signed as offsets are.
+inline std::int64_t bytes_of(DType dtype) { return static_cast<std::int64_t>(size_of(dtype)); }
+
 /// One loop of a plan. Operands are numbers of values: the inputs come first, then the numbers,
 /// then the results of the steps in order.
 struct PieceStep {

@@ -11,7 +11,8 @@ namespace antichain::cpu {
 
 namespace {
 
-Support supports(SimdLevel level, Op op, const ProductKernel& kernel, JitCompiler* jit) {
+Support supports_fused_product(SimdLevel level, Op op, const ProductKernel& kernel,
+                               JitCompiler* jit) {
   Graph& graph = op.graph();
   const Op product = product_of(op);
   if (&product.def() != kernel.def) {
@@ -66,22 +67,22 @@ bool may_overwrite_beside_blocks(Op op, int out, int in) {
          may_overwrite(op, out, in);
 }
 
-Kernel make_kernel(SimdLevel level, const ProductKernel& product,
-                   const std::shared_ptr<JitCompiler>& jit) {
-  return {
-      .name = product.name + " and " + std::string(name(level)) + " elementwise",
-      .supports = [level, product, jit](Op op) { return supports(level, op, product, jit.get()); },
-      .plan = [level, product, jit](const KernelContext& context) -> KernelFunction {
-        FusedSteps steps = fused_steps(level, context.op);
-        if (jit) {
-          steps = with_compiled_runs(steps, context.inputs.size() + 1, *jit);
-        }
-        const auto fused = std::make_shared<FusedProduct>(context, product, std::move(steps));
-        return [fused](KernelContext& running) { fused->run(running); };
-      },
-      .strided_inputs = product.strided_inputs,
-      .in_place = true,
-      .may_overwrite = may_overwrite_beside_blocks};
+Kernel make_fused_product_kernel(SimdLevel level, const ProductKernel& product,
+                                 const std::shared_ptr<JitCompiler>& jit) {
+  return {.name = product.name + " and " + std::string(name(level)) + " elementwise",
+          .supports = [level, product, jit](
+                          Op op) { return supports_fused_product(level, op, product, jit.get()); },
+          .plan = [level, product, jit](const KernelContext& context) -> KernelFunction {
+            FusedSteps steps = fused_steps(level, context.op);
+            if (jit) {
+              steps = with_compiled_runs(steps, context.inputs.size() + 1, *jit);
+            }
+            const auto fused = std::make_shared<FusedProduct>(context, product, std::move(steps));
+            return [fused](KernelContext& running) { fused->run(running); };
+          },
+          .strided_inputs = product.strided_inputs,
+          .in_place = true,
+          .may_overwrite = may_overwrite_beside_blocks};
 }
 
 }  // namespace
@@ -91,7 +92,7 @@ void register_fused_products(KernelTable& kernels, const std::vector<ProductKern
   for (const ProductKernel& product : products) {
     if (is_fusible_product(*product.def)) {
       for_each_simd_level([&]<SimdLevel kLevel>(std::integral_constant<SimdLevel, kLevel>) {
-        kernels.add(fused_product_def(), make_kernel(kLevel, product, jit));
+        kernels.add(fused_product_def(), make_fused_product_kernel(kLevel, product, jit));
       });
     }
   }

@@ -10,11 +10,7 @@ namespace antichain::cpu {
 
 namespace {
 
-constexpr std::int64_t kBlockBytes = 64 * 1024;    // that inputs, outputs and kept values may take
-constexpr std::int64_t kGrain = 16 * 1024;         // elements of a range, at least
-constexpr std::int64_t kParallelFrom = 32 * 1024;  // elements times rounds: below, one thread
-
-std::int64_t bytes_of(DType dtype) { return static_cast<std::int64_t>(size_of(dtype)); }
+constexpr std::int64_t kRowBlockBytes = 64 * 1024;  // that inputs, outputs and kept values may take
 
 // The address of element 0 of something of which only what follows `bytes` is there.
 std::byte* before(std::byte* address, std::int64_t bytes) {
@@ -145,7 +141,7 @@ void FusedRows::choose_block() {
     const bool whole = value.home == Home::input ? numel(inputs_[n].shape) > rows_ : !value.of_rows;
     bytes += whole && value.home != Home::loops ? bytes_of(value.dtype) : 0;
   }
-  const std::int64_t most = kBlockBytes / std::max<std::int64_t>(1, bytes * row_);
+  const std::int64_t most = kRowBlockBytes / std::max<std::int64_t>(1, bytes * row_);
   block_rows_ =
       std::clamp<std::int64_t>(most, 1, std::clamp<std::int64_t>(rows_, 1, Reduction::kMaxBlock));
 }
@@ -348,7 +344,7 @@ void FusedRows::run(const KernelContext& context) {
     }
   };
   const std::int64_t blocks =
-      std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, block_rows_ * row_));
+      std::max<std::int64_t>(1, kElementGrain / std::max<std::int64_t>(1, block_rows_ * row_));
   if (rows_ * row_ * static_cast<std::int64_t>(rounds_.size()) < kParallelFrom) {
     run_some(0, rows_);
   } else {

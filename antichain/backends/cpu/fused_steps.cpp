@@ -272,6 +272,7 @@ FusedSteps with_compiled_runs(const FusedSteps& steps, std::size_t num_inputs, J
       Run made = run_of(steps, run->first, run->second, num_inputs);
       step = std::move(made.step);
       step.cluster_loop = jit.compile(cluster_code(made.cluster)).get();
+      step.constants = given_numbers(made.cluster);
       for (std::size_t i = 0; i < made.cluster.steps.size(); ++i) {
         if (made.cluster.steps[i].is_output) {
           renumbered[first_result + n + i] = next++;

@@ -11,10 +11,10 @@ namespace antichain::cpu {
 
 namespace {
 
-constexpr std::int64_t kTaskBytes = 64 << 10;
+constexpr std::int64_t kGatherTaskBytes = 64 << 10;
 
-std::int64_t rows_per_task(std::int64_t row_bytes) {
-  return std::max<std::int64_t>(1, kTaskBytes / std::max<std::int64_t>(row_bytes, 1));
+std::int64_t gathered_rows_per_task(std::int64_t row_bytes) {
+  return std::max<std::int64_t>(1, kGatherTaskBytes / std::max<std::int64_t>(row_bytes, 1));
 }
 
 // Copies rows of `bytes` each; T is as long as a row where that is possible.
@@ -52,7 +52,7 @@ KernelFunction plan_gather_along(const KernelContext& context, int axis) {
     const auto row_bytes = static_cast<std::int64_t>(bytes);
     visit_indices(run.in(1), [&](const auto* indices) {
       visit_row(bytes, [&](auto copy) {
-        parallel_ranges(split.outer * count, rows_per_task(row_bytes),
+        parallel_ranges(split.outer * count, gathered_rows_per_task(row_bytes),
                         [&](std::int64_t first, std::int64_t last) {
                           std::int64_t outer = first / count, k = first % count;
                           for (std::int64_t row = first; row < last; ++row) {
@@ -117,7 +117,7 @@ KernelFunction plan_take_along(const KernelContext& context) {
         const T* x = run.in(0).data<T>();
         // A row is the elements of one position along the axis.
         parallel_ranges(picked.outer * picked.size,
-                        rows_per_task(picked.inner * size_of_element(x)),
+                        gathered_rows_per_task(picked.inner * size_of_element(x)),
                         [=](std::int64_t first, std::int64_t last) {
                           take_rows(x, value, picked, indices, first, last, out);
                         });
@@ -140,7 +140,8 @@ KernelFunction plan_one_hot(const KernelContext& context) {
       using T = decltype(zero);
       T* out = run.out().data<T>();
       visit_indices(run.in(0), [&](const auto* indices) {
-        parallel_ranges(count, rows_per_task(classes * static_cast<std::int64_t>(sizeof(T))),
+        parallel_ranges(count,
+                        gathered_rows_per_task(classes * static_cast<std::int64_t>(sizeof(T))),
                         [&](std::int64_t first, std::int64_t last) {
                           std::fill(out + first * classes, out + last * classes, zero);
                           for (std::int64_t row = first; row < last; ++row) {
@@ -158,7 +159,7 @@ void run_iota(KernelContext& context) {
   visit_dtype(context.out().dtype(), [&](auto zero) {
     using T = decltype(zero);
     T* out = context.out().data<T>();
-    parallel_ranges(context.out().numel(), rows_per_task(sizeof(T)),
+    parallel_ranges(context.out().numel(), gathered_rows_per_task(sizeof(T)),
                     [out](std::int64_t first, std::int64_t last) {
                       for (std::int64_t i = first; i < last; ++i) {
                         out[i] = convert<T>(i);

@@ -17,7 +17,7 @@ namespace {
 
 using LoopsOf = const NormGradientLoops& (*)(DType);
 
-constexpr std::int64_t kTaskElements = 1 << 15;
+constexpr std::int64_t kSoftmaxTask = 1 << 15;  // elements
 
 struct BatchNormPlan {
   std::int64_t samples, channels, inner;  // x is [samples, channels, inner]
@@ -140,7 +140,7 @@ KernelFunction plan_softmax_gradient(LoopsOf loops, const KernelContext& context
                *from = static_cast<const std::byte*>(run.in(1).raw());
     auto* to = static_cast<std::byte*>(run.out().raw());
     parallel_ranges(rows,
-                    std::max<std::int64_t>(1, kTaskElements / std::max(length, std::int64_t{1})),
+                    std::max<std::int64_t>(1, kSoftmaxTask / std::max(length, std::int64_t{1})),
                     [&](std::int64_t first, std::int64_t last) {
                       const std::int64_t at = first * row_bytes;
                       run_rows(g + at, from + at, to + at, last - first, length);

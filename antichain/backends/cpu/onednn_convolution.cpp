@@ -18,7 +18,6 @@ namespace {
 
 using onednn::StagedConv;
 using onednn::Staging;
-using Layout = dnnl::memory::desc;
 
 // What one thread works on stays in its second-level cache, in both layouts.
 constexpr std::int64_t kStepBytes = 1 << 19;
@@ -41,14 +40,14 @@ std::int64_t choose_step(const ConvSizes& sizes, DType dtype, std::int64_t parts
 }
 
 // Bytes from the start of a tensor.
-const void* at(const void* start, std::int64_t bytes) {
+const void* byte_at(const void* start, std::int64_t bytes) {
   return static_cast<const std::byte*>(start) + bytes;
 }
 
 // The weight of some channels, brought into the layout that oneDNN computes in once per run.
 class WeightCopy {
  public:
-  WeightCopy(const Layout& plain, const Layout& best)
+  WeightCopy(const onednn::Layout& plain, const onednn::Layout& best)
       : staging_(plain, best, Staging::Way::in),
         memory_(Tensor::empty(u8, {static_cast<std::int64_t>(staging_.bytes())})) {}
 
@@ -104,7 +103,7 @@ class ExampleConv {
   void run(const void* in, const void* weight, const ProductTarget& out) {
     parallel_tasks(std::ssize(slices_), [&](std::int64_t i) {
       Slice& slice = slices_[static_cast<std::size_t>(i)];
-      slice.weight = slice.copy.make(at(weight, slice.weight_at));
+      slice.weight = slice.copy.make(byte_at(weight, slice.weight_at));
     });
     parallel_tasks(std::ssize(tasks_), [&](std::int64_t i) {
       Task& task = tasks_[static_cast<std::size_t>(i)];
@@ -112,7 +111,7 @@ class ExampleConv {
       for (std::int64_t n = task.first; n < task.last; ++n) {
         block.first = task.block.first + n * out_size_;
         out.make(block, [&](void* elements) {
-          task.conv.run(at(in, n * in_bytes_), slices_[task.slice].weight, elements);
+          task.conv.run(byte_at(in, n * in_bytes_), slices_[task.slice].weight, elements);
         });
       }
     });
@@ -171,7 +170,7 @@ class WeightGradient {
     float* const sums = partial_.defined() ? partial_.data<float>() : static_cast<float*>(weight);
     parallel_tasks(std::ssize(tasks_), [&](std::int64_t i) {
       Task& task = tasks_[static_cast<std::size_t>(i)];
-      task.conv.run(at(output, task.output_at), at(x, task.x_at), sums + task.sum_at);
+      task.conv.run(byte_at(output, task.output_at), byte_at(x, task.x_at), sums + task.sum_at);
     });
     if (!partial_.defined()) {
       return;
@@ -215,7 +214,7 @@ bool has_brain_floats() {
   }
 }
 
-Support supports(Op op) {
+Support supports_onednn_convolution(Op op) {
   constexpr int kMostAxes = 3 + 2;  // spatial, batch and channels
   // What the processor can do does not change while the program runs.
   static const bool brain_floats = has_brain_floats();
@@ -230,7 +229,7 @@ Support supports(Op op) {
                                          : Support::no("oneDNN convolves over 3 axes at most");
 }
 
-ProductPlan plan(const KernelContext& context, ConvPart part, Destination to) {
+ProductPlan plan_onednn_convolution(const KernelContext& context, ConvPart part, Destination to) {
 #ifdef ANTICHAIN_HAS_BLAS
   // Decided here, by the sizes of the run: whether a size is a symbol must not change a bit.
   if (part == ConvPart::x && context.in(1).shape()[1] < kFewestInputChannels &&
@@ -246,30 +245,31 @@ ProductPlan plan(const KernelContext& context, ConvPart part, Destination to) {
       to);
 }
 
-void add_kernel(std::vector<ProductKernel>& products, const OpDef& def, ConvPart part) {
+void add_onednn_kernel(std::vector<ProductKernel>& products, const OpDef& def, ConvPart part) {
   products.push_back({.name = "onednn convolution",
                       .def = &def,
-                      .supports = supports,
+                      .supports = supports_onednn_convolution,
                       .plan = [part](const KernelContext& context, Destination to) {
-                        return plan(context, part, to);
+                        return plan_onednn_convolution(context, part, to);
                       }});
 }
 
 }  // namespace
 
 void add_onednn_convolution(std::vector<ProductKernel>& products) {
-  add_kernel(products, conv_def(), ConvPart::output);
-  add_kernel(products, conv_input_gradient_def(), ConvPart::x);
-  add_kernel(products, conv_transpose_def(), ConvPart::x);
-  add_kernel(products, conv_weight_gradient_def(), ConvPart::weight);
+  add_onednn_kernel(products, conv_def(), ConvPart::output);
+  add_onednn_kernel(products, conv_input_gradient_def(), ConvPart::x);
+  add_onednn_kernel(products, conv_transpose_def(), ConvPart::x);
+  add_onednn_kernel(products, conv_weight_gradient_def(), ConvPart::weight);
 }
 
 double onednn_channels_last_gain(Op op) {
   // Training ResNet-18 with channels last takes 3 to 5 % less time, in f32 and in bf16
   // (bench_passes): about this part of what it would take to transpose all that it convolves.
   constexpr double kGain = 0.4;
-  if (std::ranges::count(convolution_family(), &op.def()) == 0 || !supports(op).yes ||
-      op.input(0).dtype() == f16 || op.attrs().get<std::int64_t>("groups") > 1) {
+  if (std::ranges::count(convolution_family(), &op.def()) == 0 ||
+      !supports_onednn_convolution(op).yes || op.input(0).dtype() == f16 ||
+      op.attrs().get<std::int64_t>("groups") > 1) {
     return 0;
   }
   const auto is_wide = [](Var value) {

@@ -13,7 +13,7 @@ namespace antichain::cpu {
 
 namespace {
 
-Product make_product(const ProductSizes& sizes) {
+Product make_onednn_product(const ProductSizes& sizes) {
   const auto call = std::make_shared<onednn::Call>(onednn::make_matmul(sizes));
   return [call](const void* a, const void* b, void* out) {
     const std::array<void*, 3> addresses = {const_cast<void*>(a), const_cast<void*>(b), out};
@@ -34,7 +34,7 @@ ProductSizes packed_product(DType dtype, std::int64_t rows, std::int64_t columns
 
 bool can_multiply(DType dtype) {
   try {
-    make_product(packed_product(dtype, 2, 3, 5));
+    make_onednn_product(packed_product(dtype, 2, 3, 5));
     return true;
   } catch (const dnnl::error&) {
     return false;
@@ -49,11 +49,11 @@ bool multiplies_bytes_exactly() {
   constexpr std::int64_t kInner = 64;
   const std::vector<std::int8_t> a(kInner, 127), b(kInner, -128);
   std::int32_t sum = 0;
-  make_product(packed_product(i8, 1, 1, kInner))(a.data(), b.data(), &sum);
+  make_onednn_product(packed_product(i8, 1, 1, kInner))(a.data(), b.data(), &sum);
   return sum == kInner * 127 * -128;
 }
 
-Support supports(Op op) {
+Support supports_onednn_matmul(Op op) {
   // What the processor can do does not change while the program runs.
   static const bool bytes = multiplies_bytes_exactly(), brain_floats = can_multiply(bf16);
   const DType dtype = op.input(0).dtype();
@@ -69,9 +69,9 @@ Support supports(Op op) {
 }
 
 // Version 2 has no f16 on CPUs, so those are multiplied as f32.
-ProductPlan plan(const KernelContext& context, Destination to) {
+ProductPlan plan_onednn_matmul(const KernelContext& context, Destination to) {
   const DType dtype = context.in(0).dtype();
-  return plan_matmul(context, dtype == f16 ? f32 : dtype, make_product, to);
+  return plan_matmul(context, dtype == f16 ? f32 : dtype, make_onednn_product, to);
 }
 
 }  // namespace
@@ -79,8 +79,8 @@ ProductPlan plan(const KernelContext& context, Destination to) {
 void add_onednn_matmul(std::vector<ProductKernel>& products) {
   products.push_back({.name = "onednn matmul",
                       .def = &matmul_def(),
-                      .supports = supports,
-                      .plan = plan,
+                      .supports = supports_onednn_matmul,
+                      .plan = plan_onednn_matmul,
                       .strided_inputs = true});
 }
 

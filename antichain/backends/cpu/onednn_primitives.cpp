@@ -8,7 +8,6 @@ namespace antichain::cpu::onednn {
 
 namespace {
 
-using Layout = dnnl::memory::desc;
 using Sizes = dnnl::memory::dims;
 using Forward = dnnl::convolution_forward;
 using BackwardData = dnnl::convolution_backward_data;

@@ -13,6 +13,8 @@
 
 namespace antichain::cpu::onednn {
 
+using Layout = dnnl::memory::desc;
+
 /// Keeps oneDNN, called from this thread, from using others.
 class OneThread {
  public:
@@ -28,14 +30,14 @@ class OneThread {
 /// One argument of a primitive: what oneDNN calls it, and how it lies in memory.
 struct Argument {
   int id;
-  dnnl::memory::desc layout;
+  Layout layout;
 };
 
 /// A primitive with its arguments, run by one thread at a time.
 class Call {
  public:
   /// Throws dnnl::error when the primitive cannot be made.
-  Call(const dnnl::primitive& primitive, const dnnl::memory::desc& scratch,
+  Call(const dnnl::primitive& primitive, const Layout& scratch,
        const std::vector<Argument>& arguments);
 
   std::size_t scratch_bytes() const { return scratch_bytes_; }
@@ -54,7 +56,7 @@ Call make_matmul(const ProductSizes& sizes);
 
 /// The tensors of a convolution, as they lie in memory.
 struct ConvLayouts {
-  dnnl::memory::desc x, weight, output;
+  Layout x, weight, output;
 };
 /// Returns the layouts of the op's own tensors, channels first. A gradient of the weight is f32: it
 /// is a sum over the batch, which is not finished when one part of the batch is.
@@ -69,6 +71,6 @@ struct ConvCall {
 ConvCall make_conv(const ConvSizes& sizes, ConvPart part, DType dtype);
 
 /// Makes a copy from one layout to another.
-Call make_reorder(const dnnl::memory::desc& from, const dnnl::memory::desc& to);
+Call make_reorder(const Layout& from, const Layout& to);
 
 }  // namespace antichain::cpu::onednn

@@ -6,8 +6,6 @@
 
 namespace antichain::cpu::onednn {
 
-using Layout = dnnl::memory::desc;
-
 Staging::Staging(const Layout& plain, const Layout& best, Way way) {
   if (plain != best) {
     copy_ = way == Way::in ? make_reorder(plain, best) : make_reorder(best, plain);

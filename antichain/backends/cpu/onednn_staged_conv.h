@@ -13,7 +13,7 @@ namespace antichain::cpu::onednn {
 class Staging {
  public:
   enum class Way { in, out };
-  Staging(const dnnl::memory::desc& plain, const dnnl::memory::desc& best, Way way);
+  Staging(const Layout& plain, const Layout& best, Way way);
 
   bool needed() const { return copy_.has_value(); }
   std::size_t bytes() const { return bytes_; }  // that the staged tensor takes
@@ -32,7 +32,7 @@ class StagedConv {
   /// Takes a weight that is an op's own tensor, or one that is in weight_layout() already.
   StagedConv(const ConvSizes& sizes, ConvPart part, DType dtype, Weight weight);
 
-  const dnnl::memory::desc& weight_layout() const { return conv_.layouts.weight; }
+  const Layout& weight_layout() const { return conv_.layouts.weight; }
   /// Computes the result from the other two, in the order of the op's inputs.
   void run(const void* first, const void* second, void* result);
 

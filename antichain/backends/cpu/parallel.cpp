@@ -1,105 +1,57 @@
 #include "antichain/backends/cpu/parallel.h"
 
-#include <exception>
-#include <limits>
-#include <mutex>
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+#include <vector>
 
+#include "antichain/backends/cpu/openmp_binding.h"
+#include "antichain/backends/cpu/thread_pool.h"
 #include "antichain/base/error.h"
-
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
-// ThreadSanitizer does not see how OpenMP's own library makes threads wait for each other.
-#if defined(__SANITIZE_THREAD__)
-extern "C" void __tsan_acquire(void*);
-extern "C" void __tsan_release(void*);
-#define ANTICHAIN_TSAN_ACQUIRE(address) __tsan_acquire(address)
-#define ANTICHAIN_TSAN_RELEASE(address) __tsan_release(address)
-#else
-#define ANTICHAIN_TSAN_ACQUIRE(address) static_cast<void>(address)
-#define ANTICHAIN_TSAN_RELEASE(address) static_cast<void>(address)
-#endif
+#include "antichain/base/parse_number.h"
+#include "antichain/base/usable_cores.h"
 
 namespace antichain::cpu {
 
-#ifdef _OPENMP
-
 namespace {
 
-struct Work {
-  std::int64_t count;
-  FunctionRef<void(std::int64_t n)> task;
-  std::mutex mutex;
-  std::exception_ptr error = nullptr;
-  std::int64_t error_at = std::numeric_limits<std::int64_t>::max();
-  char forked = 0, joined = 0;  // addresses that stand for the two points where threads meet
-};
-
-[[gnu::noinline]] void run_share(Work& work, std::int64_t thread, std::int64_t threads) {
-  ANTICHAIN_TSAN_ACQUIRE(&work.forked);
-  // Neighbouring ranges go to one thread: they share cache lines and pages.
-  const std::int64_t first = work.count * thread / threads;
-  const std::int64_t last = work.count * (thread + 1) / threads;
-  for (std::int64_t n = first; n < last; ++n) {
-    try {
-      work.task(n);
-    } catch (...) {
-      const std::lock_guard<std::mutex> lock(work.mutex);
-      if (n < work.error_at) {
-        work.error = std::current_exception();
-        work.error_at = n;
-      }
-    }
-  }
-  ANTICHAIN_TSAN_RELEASE(&work.joined);
-}
-
-// Alone in a function, because ThreadSanitizer must not see how OpenMP hands the address over.
-[[gnu::noinline, gnu::no_sanitize("thread")]] void fork_and_join(Work* work) {
-#pragma omp parallel firstprivate(work) default(none)
-  run_share(*work, omp_get_thread_num(), omp_get_num_threads());
+// One pool for the process, because cores belong to it: sessions and callers share threads as they
+// share cores. It is never destroyed: threads of the program may still compute while it ends.
+ThreadPool& pool() {
+  static ThreadPool& pool = *new ThreadPool(
+      default_threads(std::getenv("ANTICHAIN_THREADS"), std::getenv("OMP_NUM_THREADS")));
+  return pool;
 }
 
 }  // namespace
 
-void parallel_tasks(std::int64_t count, FunctionRef<void(std::int64_t n)> task) {
-  if (count <= 1 || omp_get_max_threads() == 1 || omp_in_parallel()) {
-    for (std::int64_t n = 0; n < count; ++n) {
-      task(n);
+int default_threads(const char* ours, const char* openmp) {
+  if (ours != nullptr && *ours != '\0') {
+    const std::optional<std::int64_t> threads = parse_number<std::int64_t>(ours);
+    require(threads && *threads >= 1 && *threads <= kMostThreads,
+            "ANTICHAIN_THREADS is '{}'; it must be a number of threads from 1 to {}", ours,
+            kMostThreads);
+    return static_cast<int>(*threads);
+  }
+  // "4,2" are numbers for nested loops. What OpenMP would not understand it ignores, and so do we.
+  if (const std::string_view text = openmp == nullptr ? "" : openmp; !text.empty()) {
+    const std::optional<std::int64_t> threads =
+        parse_number<std::int64_t>(text.substr(0, text.find(',')));
+    if (threads && *threads >= 1) {
+      return static_cast<int>(std::min<std::int64_t>(*threads, kMostThreads));
     }
-    return;
   }
-  Work work{.count = count, .task = task};
-  ANTICHAIN_TSAN_RELEASE(&work.forked);
-  fork_and_join(&work);
-  ANTICHAIN_TSAN_ACQUIRE(&work.joined);
-  if (work.error) {
-    std::rethrow_exception(work.error);
-  }
+  const std::vector<int> cores = cores_before_openmp_binding();
+  return cores.empty() ? usable_cores() : usable_cores(static_cast<int>(cores.size()));
 }
-
-int num_threads() { return omp_get_max_threads(); }
-
-void set_num_threads(int threads) {
-  require(threads >= 1, "the number of threads must be 1 or more, got {}", threads);
-  omp_set_num_threads(threads);
-}
-
-#else
 
 void parallel_tasks(std::int64_t count, FunctionRef<void(std::int64_t n)> task) {
-  for (std::int64_t n = 0; n < count; ++n) {
-    task(n);
-  }
+  pool().run(count, task);
 }
 
-int num_threads() { return 1; }
+int num_threads() { return pool().threads(); }
 
-void set_num_threads(int threads) {
-  require(threads >= 1, "the number of threads must be 1 or more, got {}", threads);
-}
-
-#endif
+void set_num_threads(int threads) { pool().set_threads(threads); }
 
 }  // namespace antichain::cpu

@@ -24,9 +24,20 @@ void parallel_ranges(std::int64_t count, std::int64_t grain, F&& f) {
                  [&](std::int64_t n) { f(n * grain, std::min(count, (n + 1) * grain)); });
 }
 
-/// Returns how many threads kernels called from this thread use, and sets it. Without OpenMP it is
-/// always 1.
+/// Elements of a range of element-wise work: a task is far more than starting one costs.
+inline constexpr std::int64_t kElementGrain = 16 * 1024;
+/// Elements times loops over them below which threads cost more than they do.
+inline constexpr std::int64_t kParallelFrom = 32 * 1024;
+
+/// Returns how many threads kernels of this process use at most, and sets it. They use fewer while
+/// others need the cores (thread_limit.h).
 int num_threads();
 void set_num_threads(int threads);
+
+/// Returns the number of threads to begin with, from the values of ANTICHAIN_THREADS and
+/// OMP_NUM_THREADS (null where they are not set); the first one that says something counts, without
+/// any it is the number of cores that this process may use. Throws InvalidArgument if `ours` is no
+/// number of threads.
+int default_threads(const char* ours, const char* openmp);
 
 }  // namespace antichain::cpu

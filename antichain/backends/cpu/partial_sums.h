@@ -8,6 +8,9 @@
 
 namespace antichain::cpu {
 
+/// Columns of a row that one thread adds up at once, on its stack.
+inline constexpr std::int64_t kSummedColumns = 256;
+
 /// Sets sums[i] to the sum of partial[n * size + i] over n, in order.
 template <class T, class Sum>
 void add_partial_sums(const T* partial, std::int64_t parts, std::int64_t size, Sum* sums) {

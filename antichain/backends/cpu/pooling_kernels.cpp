@@ -15,7 +15,7 @@ namespace antichain::cpu {
 
 namespace {
 
-constexpr std::int64_t kGrain = 1 << 15;  // outputs times elements of a window, per range
+constexpr std::int64_t kPoolGrain = 1 << 15;  // outputs times elements of a window, per range
 
 // One element of the windows of a row of outputs: outputs [first, last) have it, the others have
 // padding there.
@@ -49,7 +49,7 @@ struct PoolPlan {
   void for_each_row(F&& f) const {
     const std::int64_t work =
         std::max<std::int64_t>(output_size * static_cast<std::int64_t>(window_size), 1);
-    const std::int64_t grain = std::max<std::int64_t>(kGrain / work, 1);
+    const std::int64_t grain = std::max<std::int64_t>(kPoolGrain / work, 1);
     parallel_ranges(planes, grain, [&](std::int64_t first_plane, std::int64_t last_plane) {
       for (std::int64_t plane = first_plane; plane < last_plane; ++plane) {
         std::size_t start = 0;

@@ -47,7 +47,8 @@ auto write_to(const Tensor& out, Change change) {
   };
 }
 
-std::shared_ptr<Reduction> plan(const KernelContext& context, const std::vector<bool>& reduced) {
+std::shared_ptr<Reduction> plan_reduction(const KernelContext& context,
+                                          const std::vector<bool>& reduced) {
   const Tensor& x = context.in(0);
   return std::make_shared<Reduction>(x.shape(), reduced, size_of(x.dtype()));
 }
@@ -57,7 +58,7 @@ auto fold_once(const FoldLevel& level, const FoldOp& fold, Axes axes) {
   return [=](const KernelContext& context) -> KernelFunction {
     const DType dtype = context.in(0).dtype();
     const FoldStage stage = level.stage(fold.fold, dtype);
-    return [=, reduction = plan(context, axes(context))](KernelContext& run) {
+    return [=, reduction = plan_reduction(context, axes(context))](KernelContext& run) {
       fold.require_elements(*reduction, run.where);
       if (is_float(dtype)) {
         const auto count = static_cast<double>(reduction->count());
@@ -78,7 +79,7 @@ auto plan_variance(const FoldLevel& level) {
     const DType dtype = context.in(0).dtype();
     const FoldStage sum = level.stage(Fold::sum, dtype),
                     squares = level.stage(Fold::squares, dtype);
-    const auto reduction = plan(context, reduced_axes(context));
+    const auto reduction = plan_reduction(context, reduced_axes(context));
     const auto count = static_cast<double>(reduction->count());
     const double divisor = count - static_cast<double>(context.attr<std::int64_t>("correction"));
     return [=](KernelContext& run) {
@@ -94,7 +95,7 @@ auto plan_logsumexp(const FoldLevel& level) {
     const DType dtype = context.in(0).dtype();
     const FoldStage largest = level.stage(Fold::largest, dtype);
     const FoldStage exponentials = level.stage(Fold::exponentials, dtype);
-    return [=, reduction = plan(context, reduced_axes(context))](KernelContext& run) {
+    return [=, reduction = plan_reduction(context, reduced_axes(context))](KernelContext& run) {
       reduction->run_twice(
           run.in(0).raw(), largest, [](double total) { return total; }, exponentials,
           write_to<double>(run.out(), [](double total, double shift) {
@@ -104,7 +105,7 @@ auto plan_logsumexp(const FoldLevel& level) {
   };
 }
 
-void add_level(KernelTable& kernels, const FoldLevel& level) {
+void add_reduce_level(KernelTable& kernels, const FoldLevel& level) {
   const auto add = [&](const OpDef& def, auto planned) {
     kernels.add(def, {.name = std::string(name(level.level)) + " reduction",
                       .supports = [level](Op) { return cpu_supports(level.level); },
@@ -124,7 +125,7 @@ void add_level(KernelTable& kernels, const FoldLevel& level) {
 
 void register_reductions(KernelTable& kernels) {
   for_each_simd_level([&kernels]<SimdLevel kLevel>(std::integral_constant<SimdLevel, kLevel>) {
-    add_level(kernels, {kLevel, &fold_table<kLevel>()});
+    add_reduce_level(kernels, {kLevel, &fold_table<kLevel>()});
   });
 }
 

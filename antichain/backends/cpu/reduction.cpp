@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "antichain/backends/cpu/work_blocks.h"
+
 namespace antichain::cpu {
 
 namespace {
@@ -10,8 +12,6 @@ constexpr std::int64_t kChunkElements = 1 << 15;     // of one task, at least
 constexpr std::int64_t kMaxChunkElements = 1 << 18;  // of one chunk, so that its totals are few
 constexpr std::int64_t kEnoughBlocks = 64;           // for any number of threads
 constexpr std::int64_t kFewColumns = 32;             // fewer do not fill a few registers
-
-std::int64_t pieces(std::int64_t size, std::int64_t piece) { return (size + piece - 1) / piece; }
 
 template <class Total>
 Total neutral(Fold fold) {
@@ -96,7 +96,7 @@ Reduction::Reduction(const Shape& shape, const std::vector<bool>& reduced,
     repeats_ = std::clamp<std::int64_t>(2 * kFewColumns / block_, 1,
                                         std::max<std::int64_t>(line_.size, 1));
   }
-  blocks_ *= pieces(width_.size, block_);
+  blocks_ *= num_pieces(width_.size, block_);
   chunk_ = std::max<std::int64_t>(count_, 1);
   if (blocks_ < kEnoughBlocks && count_ * block_ > kChunkElements) {
     // Every chunk of columns has as many totals as the block: they should be few for its elements.
@@ -104,7 +104,7 @@ Reduction::Reduction(const Shape& shape, const std::vector<bool>& reduced,
     const std::int64_t elements =
         std::clamp(outputs_ * count_ / kEnoughBlocks, fewest, kMaxChunkElements);
     chunk_ = std::max<std::int64_t>(1, elements / block_);
-    chunks_ = pieces(count_, chunk_);
+    chunks_ = num_pieces(count_, chunk_);
     partial_.resize(static_cast<std::size_t>(chunks_ * outputs_) * sizeof(double));
     shifts_.resize(static_cast<std::size_t>(outputs_));
   }
@@ -120,7 +120,7 @@ Reduction::Block Reduction::block_of(std::int64_t first_output, std::int64_t wid
 }
 
 Reduction::Block Reduction::block_at(std::int64_t index) const {
-  const std::int64_t per_row = pieces(width_.size, block_);
+  const std::int64_t per_row = num_pieces(width_.size, block_);
   const std::int64_t start = index % per_row * block_;
   return block_of(index / per_row * width_.size + start, std::min(block_, width_.size - start));
 }

@@ -46,8 +46,8 @@ void read_doubles(const Tensor& from, std::vector<double>& to) {
 constexpr auto same = [](double total) { return total; };
 
 // Rows that are short enough are done one by one.
-std::optional<KernelFunction> softmax_of_rows(const std::shared_ptr<Normalizer>& lines,
-                                              SoftmaxLoop loop, std::size_t element_bytes) {
+std::optional<KernelFunction> plan_softmax_of_rows(const std::shared_ptr<Normalizer>& lines,
+                                                   SoftmaxLoop loop, std::size_t element_bytes) {
   const Reduction& reduction = lines->reduction();
   if (reduction.by_columns() || reduction.in_chunks() || reduction.count() > kLongestSoftmax) {
     return {};
@@ -67,7 +67,8 @@ auto plan_softmax(const RowLevel& level, bool logarithm) {
     const Tensor& x = context.in(0);
     const auto lines = normalizer(context, only_axis(x.rank(), context.axis("axis", x.rank())));
     if (!logarithm) {
-      if (auto rows = softmax_of_rows(lines, level.loops(x.dtype()).softmax, size_of(x.dtype()))) {
+      if (auto rows =
+              plan_softmax_of_rows(lines, level.loops(x.dtype()).softmax, size_of(x.dtype()))) {
         return *rows;
       }
     }
@@ -294,7 +295,7 @@ auto plan_batch_norm_inference(const RowLevel& level) {
   };
 }
 
-void add_level(KernelTable& kernels, const RowLevel& level) {
+void add_row_level(KernelTable& kernels, const RowLevel& level) {
   const std::vector<const OpDef*> family = normalization_family();
   const auto add = [&](std::string_view op, auto plan, bool in_place = true) {
     const auto def = std::find_if(family.begin(), family.end(),
@@ -317,8 +318,9 @@ void add_level(KernelTable& kernels, const RowLevel& level) {
 
 void register_rowwise(KernelTable& kernels) {
   for_each_simd_level([&kernels]<SimdLevel kLevel>(std::integral_constant<SimdLevel, kLevel>) {
-    add_level(kernels,
-              {{kLevel, &fold_table<kLevel>()}, apply_loops<kLevel>, norm_gradient_loops<kLevel>});
+    add_row_level(
+        kernels,
+        {{kLevel, &fold_table<kLevel>()}, apply_loops<kLevel>, norm_gradient_loops<kLevel>});
   });
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 // Whole cache lines, and no more than a state in double that stays in the L1 cache with what a step
 // reads.
-constexpr std::int64_t kFewestColumns = 64, kMostColumns = 2048;
+constexpr std::int64_t kFewestLaneColumns = 64, kMostLaneColumns = 2048;
 constexpr std::int64_t kLanesPerCore = 2;
 
 }  // namespace
@@ -19,8 +19,9 @@ constexpr std::int64_t kLanesPerCore = 2;
 std::int64_t columns_per_lane(std::int64_t places, int cores) {
   const std::int64_t lanes = kLanesPerCore * cores;
   const std::int64_t even = (places + lanes - 1) / lanes;
-  const std::int64_t whole = (even + kFewestColumns - 1) / kFewestColumns * kFewestColumns;
-  return std::clamp(whole, kFewestColumns, kMostColumns);
+  const std::int64_t whole =
+      (even + kFewestLaneColumns - 1) / kFewestLaneColumns * kFewestLaneColumns;
+  return std::clamp(whole, kFewestLaneColumns, kMostLaneColumns);
 }
 
 std::int64_t ScanShape::lanes() const {

@@ -4,6 +4,7 @@
 
 #include "antichain/backends/cpu/gather_kernels.h"
 #include "antichain/backends/cpu/indices.h"
+#include "antichain/backends/cpu/partial_sums.h"
 #include "antichain/ops/indexing.h"
 #include "antichain/ops/reference/compute.h"
 
@@ -11,8 +12,7 @@ namespace antichain::cpu {
 
 namespace {
 
-constexpr std::int64_t kColumns = 256;  // of a row that are added up at once, on the stack
-constexpr std::int64_t kTaskElements = 1 << 14;
+constexpr std::int64_t kScatterTask = 1 << 14;  // elements
 
 // Calls f(row, first column, last column) for pieces of rows of a matrix, several at once.
 template <class F>
@@ -20,18 +20,16 @@ void for_each_piece(std::int64_t rows, std::int64_t columns, F&& f) {
   if (rows == 0 || columns == 0) {
     return;
   }
-  const std::int64_t per_row = (columns + kColumns - 1) / kColumns;
-  const std::int64_t grain = std::max<std::int64_t>(1, kTaskElements / std::min(columns, kColumns));
+  const std::int64_t per_row = (columns + kSummedColumns - 1) / kSummedColumns;
+  const std::int64_t grain =
+      std::max<std::int64_t>(1, kScatterTask / std::min(columns, kSummedColumns));
   parallel_ranges(rows * per_row, grain, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t piece = first; piece < last; ++piece) {
-      const std::int64_t column = piece % per_row * kColumns;
-      f(piece / per_row, column, std::min(columns, column + kColumns));
+      const std::int64_t column = piece % per_row * kSummedColumns;
+      f(piece / per_row, column, std::min(columns, column + kSummedColumns));
     }
   });
 }
-
-template <class T>
-using Compute = std::conditional_t<std::is_integral_v<T>, std::int64_t, double>;
 
 KernelFunction plan_scatter_add(const KernelContext& context) {
   const AxisSplit split(context.in(0).shape(), context.axis("axis", context.in(0).rank()));
@@ -53,7 +51,7 @@ KernelFunction plan_scatter_add(const KernelContext& context) {
                          std::copy(x + at + first, x + at + last, out + at + first);
                          return;
                        }
-                       C sums[kColumns];
+                       C sums[kSummedColumns];
                        for (std::int64_t i = first; i < last; ++i) {
                          sums[i - first] = convert<C>(x[at + i]);
                        }
@@ -88,7 +86,7 @@ KernelFunction plan_embedding_bag(const KernelContext& context) {
         for_each_piece(
             num_bags, width, [&](std::int64_t bag, std::int64_t first, std::int64_t last) {
               const auto places = buckets->places(bag);
-              double sums[kColumns] = {};
+              double sums[kSummedColumns] = {};
               for (const std::int64_t k : places) {
                 const T* row = table + ids[k] * width;
                 for (std::int64_t i = first; i < last; ++i) {
@@ -153,8 +151,8 @@ KernelFunction plan_scatter_add_along(const KernelContext& context) {
       C* all = sums->data();
       // A task takes some columns of some of the outer positions: enough to be worth it.
       const std::int64_t length = std::max<std::int64_t>(value.size + picked.size, 1);
-      const std::int64_t lines = std::max<std::int64_t>(1, kTaskElements / length);
-      const std::int64_t columns = std::clamp<std::int64_t>(lines, 1, kColumns);
+      const std::int64_t lines = std::max<std::int64_t>(1, kScatterTask / length);
+      const std::int64_t columns = std::clamp<std::int64_t>(lines, 1, kSummedColumns);
       const std::int64_t per_outer = (value.inner + columns - 1) / columns;
       const std::int64_t grain = std::max<std::int64_t>(
           1, lines / std::max<std::int64_t>(std::min(columns, value.inner), 1));

@@ -7,14 +7,14 @@
 
 #include "antichain/backends/cpu/checked_pattern.h"
 #include "antichain/backends/cpu/indices.h"
+#include "antichain/backends/cpu/partial_sums.h"
 #include "antichain/ops/sparse.h"
 
 namespace antichain::cpu {
 
 namespace {
 
-constexpr std::int64_t kColumns = 256;  // of a row that are added up at once, on the stack
-constexpr std::int64_t kTaskElements = 1 << 13;
+constexpr std::int64_t kSparseTask = 1 << 13;  // multiplications
 
 // Calls f(columns, row_starts) with checked pointers.
 template <class F>
@@ -30,13 +30,13 @@ void visit_pattern(const KernelContext& context, int input, std::int64_t num_col
 // Adds rows of `dense` to every row of `out`: each(row, add) calls add(factor, dense row) for all
 // of them, in order.
 template <class T, class Each>
-void add_rows(const T* dense, T* out, std::int64_t rows, std::int64_t width, std::int64_t grain,
-              Each&& each) {
+void add_dense_rows(const T* dense, T* out, std::int64_t rows, std::int64_t width,
+                    std::int64_t grain, Each&& each) {
   parallel_ranges(rows, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
-      for (std::int64_t first = 0; first < width; first += kColumns) {
-        const std::int64_t columns = std::min(kColumns, width - first);
-        double sums[kColumns] = {};
+      for (std::int64_t first = 0; first < width; first += kSummedColumns) {
+        const std::int64_t columns = std::min(kSummedColumns, width - first);
+        double sums[kSummedColumns] = {};
         each(row, [&](double factor, std::int64_t from) {
           const T* values = dense + from * width + first;
           for (std::int64_t i = 0; i < columns; ++i) {
@@ -51,9 +51,9 @@ void add_rows(const T* dense, T* out, std::int64_t rows, std::int64_t width, std
   });
 }
 
-std::int64_t rows_per_task(std::int64_t rows, std::int64_t stored, std::int64_t width) {
+std::int64_t sparse_rows_per_task(std::int64_t rows, std::int64_t stored, std::int64_t width) {
   const std::int64_t per_row = (stored / std::max<std::int64_t>(rows, 1) + 1) * (width + 1);
-  return std::max<std::int64_t>(1, kTaskElements / per_row);
+  return std::max<std::int64_t>(1, kSparseTask / per_row);
 }
 
 KernelFunction plan_csr_matmul(const KernelContext& context) {
@@ -61,7 +61,7 @@ KernelFunction plan_csr_matmul(const KernelContext& context) {
   const std::int64_t num_columns = context.size("num_columns");
   const std::int64_t stored = context.in(0).numel(), rows = context.in(2).numel() - 1;
   const std::int64_t out_rows = context.out().shape()[0], width = context.out().shape()[1];
-  const std::int64_t grain = rows_per_task(out_rows, stored, width);
+  const std::int64_t grain = sparse_rows_per_task(out_rows, stored, width);
   const auto by_column =
       std::make_shared<IndexBuckets>(transposed ? stored : 0, transposed ? num_columns : 0);
   const auto row_of = std::make_shared<std::vector<std::int64_t>>(
@@ -73,7 +73,7 @@ KernelFunction plan_csr_matmul(const KernelContext& context) {
         const T *values = run.in(0).data<T>(), *dense = run.in(3).data<T>();
         T* out = run.out().data<T>();
         if (!transposed) {
-          add_rows(dense, out, out_rows, width, grain, [&](std::int64_t row, auto&& add) {
+          add_dense_rows(dense, out, out_rows, width, grain, [&](std::int64_t row, auto&& add) {
             for (std::int64_t i = starts[row]; i < starts[row + 1]; ++i) {
               add(convert<double>(values[i]), columns[i]);
             }
@@ -84,7 +84,7 @@ KernelFunction plan_csr_matmul(const KernelContext& context) {
         for (std::int64_t row = 0; row < rows; ++row) {
           std::fill(row_of->begin() + starts[row], row_of->begin() + starts[row + 1], row);
         }
-        add_rows(dense, out, out_rows, width, grain, [&](std::int64_t column, auto&& add) {
+        add_dense_rows(dense, out, out_rows, width, grain, [&](std::int64_t column, auto&& add) {
           for (const std::int64_t i : by_column->places(column)) {
             add(convert<double>(values[i]), (*row_of)[static_cast<std::size_t>(i)]);
           }
@@ -97,7 +97,7 @@ KernelFunction plan_csr_matmul(const KernelContext& context) {
 KernelFunction plan_csr_sampled_matmul(const KernelContext& context) {
   const std::int64_t num_columns = context.size("num_columns");
   const std::int64_t rows = context.in(1).numel() - 1, width = context.in(2).shape()[1];
-  const std::int64_t grain = rows_per_task(rows, context.in(0).numel(), width);
+  const std::int64_t grain = sparse_rows_per_task(rows, context.in(0).numel(), width);
   return [=](KernelContext& run) {
     visit_pattern(run, 0, num_columns, [&](const auto* columns, const auto* starts) {
       visit_dtype(run.out().dtype(), [&](auto zero) {

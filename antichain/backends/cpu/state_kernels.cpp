@@ -19,7 +19,7 @@ void for_byte_ranges(const Tensor& tensor, F&& f) {
                   [&](std::int64_t first, std::int64_t last) { f(first, last - first); });
 }
 
-std::byte* at(const Tensor& tensor, std::int64_t byte) {
+std::byte* address_at(const Tensor& tensor, std::int64_t byte) {
   return static_cast<std::byte*>(tensor.raw()) + byte;
 }
 
@@ -27,7 +27,8 @@ void assign_copy(KernelContext& context) {
   const Tensor& value = context.in(0);
   const auto copy = [&value](const Tensor&, const Tensor& next) {
     for_byte_ranges(next, [&](std::int64_t first, std::int64_t bytes) {
-      std::memcpy(at(next, first), at(value, first), static_cast<std::size_t>(bytes));
+      std::memcpy(address_at(next, first), address_at(value, first),
+                  static_cast<std::size_t>(bytes));
     });
   };
   context.out() = context.states->update(context.attr<std::string>("state"), copy);
@@ -39,8 +40,8 @@ KernelFunction add_by(ElementLoop loop) {
     const auto element = static_cast<std::int64_t>(size_of(delta.dtype()));
     const auto add = [&](const Tensor& old, const Tensor& next) {
       for_byte_ranges(next, [&](std::int64_t first, std::int64_t bytes) {
-        const void* const operands[] = {at(old, first), at(delta, first)};
-        loop(operands, at(next, first), bytes / element);
+        const void* const operands[] = {address_at(old, first), address_at(delta, first)};
+        loop(operands, address_at(next, first), bytes / element);
       });
     };
     context.out() = context.states->update(context.attr<std::string>("state"), add);

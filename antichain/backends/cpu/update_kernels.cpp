@@ -8,8 +8,6 @@ namespace antichain::cpu {
 
 namespace {
 
-constexpr std::int64_t kGrain = 16 * 1024;  // elements: a task is far more than starting one costs
-
 KernelFunction step_by(UpdateLoop loop, const std::vector<std::vector<std::string>>& states) {
   return [loop, states](KernelContext& context) {
     const bool now = context.in(context.num_inputs() - 1).item<bool>();
@@ -21,9 +19,10 @@ KernelFunction step_by(UpdateLoop loop, const std::vector<std::vector<std::strin
       }
       const Tensor& gradient = *context.inputs[i];
       const auto change = [&](const UpdatedMemory& memory) {
-        parallel_ranges(gradient.numel(), kGrain, [&](std::int64_t first, std::int64_t last) {
-          loop(memory.before.data(), memory.after.data(), gradient.raw(), numbers, first, last);
-        });
+        parallel_ranges(
+            gradient.numel(), kElementGrain, [&](std::int64_t first, std::int64_t last) {
+              loop(memory.before.data(), memory.after.data(), gradient.raw(), numbers, first, last);
+            });
       };
       *context.outputs[i] = change_states(*context.states, states[i], change);
     }

@@ -9,6 +9,11 @@ namespace antichain::cpu {
 /// Returns into how many blocks this many multiplications are worth being cut: a power of 2.
 std::int64_t wanted_blocks(double multiplications);
 
+/// Returns how many pieces of a length cover a size; the last one may be shorter.
+constexpr std::int64_t num_pieces(std::int64_t size, std::int64_t piece) {
+  return (size + piece - 1) / piece;
+}
+
 /// Cuts a size into consecutive parts of equal length, a multiple of `granule`; the last one may be
 /// shorter.
 struct Cut {

@@ -7,6 +7,7 @@
 
 #include "antichain/backends/cuda/affine_scan_text.h"
 #include "antichain/backends/cuda/device/affine_sizes.cuh"
+#include "antichain/backends/cuda/grid_sizes.h"
 #include "antichain/backends/cuda/launch.h"
 #include "antichain/backends/cuda/packed_input.h"
 #include "antichain/backends/cuda/scan_choice.h"
@@ -16,9 +17,7 @@ namespace antichain::cuda {
 
 namespace {
 
-constexpr int kA = 0, kB = 1, kInitial = 2;  // inputs
-
-std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+constexpr int kScanA = 0, kScanB = 1, kScanInitial = 2;  // inputs
 
 // A scan at its sizes, cut into chunks: what the plans of all kinds start from.
 struct CutScan {
@@ -27,8 +26,8 @@ struct CutScan {
   std::int64_t chunk, chunks;
 
   explicit CutScan(const KernelContext& context)
-      : sizes(AffineSizes::of(context.in(kA).shape(), context.in(kB).shape(),
-                              context.in(kB).dtype())),
+      : sizes(AffineSizes::of(context.in(kScanA).shape(), context.in(kScanB).shape(),
+                              context.in(kScanB).dtype())),
         reverse(context.attr<bool>("reverse")),
         transposed(context.attr<bool>("transposed")),
         chunk(choose_affine_scan(sizes, ScanRequest::of(*context.attrs)).chunk),
@@ -93,7 +92,7 @@ class ScanLaunches {
 class ScanOperands {
  public:
   ScanOperands(const KernelContext& context, const Context& device) {
-    for (const int input : {kA, kB, kInitial}) {
+    for (const int input : {kScanA, kScanB, kScanInitial}) {
       inputs_.push_back(PackedInput::whole(device, context.in(input)));
     }
   }
@@ -110,7 +109,7 @@ class ScanOperands {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       const void* const address = inputs_[i].address(run.in(static_cast<int>(i)));
       launches.set(first_ + i, address);
-      a = i == kA ? address : a;
+      a = i == kScanA ? address : a;
     }
     launches.set(first_ + inputs_.size(), run.out(0).raw());
     launches.set(first_ + inputs_.size() + 1, run.out(1).raw());
@@ -264,15 +263,15 @@ class WidePlan final : public ScanPlan {
   std::size_t begin_ = 0, multiply_ = 0, from_zeros_ = 0, across_ = 0, inside_ = 0;
 };
 
-KernelFunction plan(const KernelContext& context, const Context& device) {
+KernelFunction plan_affine_scan(const KernelContext& context, const Context& device) {
   if (context.out(1).numel() == 0) {
     return [](KernelContext&) {};
   }
   if (context.out(0).numel() == 0) {  // no step
     const auto initial =
-        std::make_shared<PackedInput>(PackedInput::whole(device, context.in(kInitial)));
+        std::make_shared<PackedInput>(PackedInput::whole(device, context.in(kScanInitial)));
     return [device, initial](KernelContext& run) {
-      device->copy(run.out(1).raw(), initial->address(run.in(kInitial)), run.out(1).bytes(),
+      device->copy(run.out(1).raw(), initial->address(run.in(kScanInitial)), run.out(1).bytes(),
                    cudaMemcpyDeviceToDevice);
     };
   }
@@ -288,8 +287,8 @@ KernelFunction plan(const KernelContext& context, const Context& device) {
   return [planned](KernelContext& run) { planned->run(run); };
 }
 
-Support supports(Op op) {
-  const DType dtype = op.input(kB).dtype();
+Support supports_affine_scan(Op op) {
+  const DType dtype = op.input(kScanB).dtype();
   if (dtype != f32 && dtype != f64) {
     return Support::no("its numbers are neither f32 nor f64");
   }
@@ -299,7 +298,7 @@ Support supports(Op op) {
   }
   // What a block that walks with a large state shares must fit.
   constexpr std::int64_t kMostWide = 1024;
-  const Dim size = has_matrices(op) ? op.input(kB).dim(-1) : Dim(1);
+  const Dim size = has_matrices(op) ? op.input(kScanB).dim(-1) : Dim(1);
   return size.is_constant() && size.constant() <= kMostWide
              ? Support{}
              : Support::no(
@@ -309,10 +308,11 @@ Support supports(Op op) {
 }  // namespace
 
 void register_affine_scan(KernelTable& kernels, const Context& context) {
-  kernels.add(affine_scan_def(),
-              {.name = "scan in chunks",
-               .supports = supports,
-               .plan = [context](const KernelContext& seen) { return plan(seen, context); }});
+  kernels.add(affine_scan_def(), {.name = "scan in chunks",
+                                  .supports = supports_affine_scan,
+                                  .plan = [context](const KernelContext& seen) {
+                                    return plan_affine_scan(seen, context);
+                                  }});
 }
 
 }  // namespace antichain::cuda

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "antichain/backends/cuda/element_code.h"
+#include "antichain/backends/cuda/grid_sizes.h"
 #include "antichain/backends/cuda/running_sum.h"
 #include "antichain/ops/along_axis.h"
 
@@ -15,7 +16,6 @@ namespace {
 
 constexpr int kBlock = 256;
 constexpr int kSideBySide = 32;  // lines of a block, where those lie beside each other
-constexpr std::int64_t kMostBlocks = 1 << 16;
 
 KernelFunction plan_choice(const KernelContext& context, const Context& device, bool largest) {
   const Tensor& x = context.in(0);

@@ -25,10 +25,10 @@ constexpr std::int64_t kWidthStep = 16, kWidest = 128;
 constexpr std::size_t kViewSlots = 4, kFirstView = 4;  // address and strides; behind the sizes
 constexpr std::int64_t kMaxTime = std::numeric_limits<std::int32_t>::max() / 2;
 
-struct Sizes {
+struct AttentionSizes {
   std::int64_t batches, queries, keys, heads, width;
 
-  Sizes(const Tensor& q, const Tensor& k)
+  AttentionSizes(const Tensor& q, const Tensor& k)
       : batches(q.shape()[0]),
         queries(q.shape()[1]),
         keys(k.shape()[1]),
@@ -51,7 +51,7 @@ AttentionCode code_of(const KernelContext& context, int q, int mask) {
 }
 
 // The members of the kernels' arguments up to the mask, without addresses.
-Slots first_slots(const KernelContext& context, const Sizes& sizes,
+Slots first_slots(const KernelContext& context, const AttentionSizes& sizes,
                   const std::vector<PackedInput>& views, int mask) {
   Slots slots = {sizes.heads, sizes.queries, sizes.keys,
                  std::bit_cast<std::int64_t>(context.attr<double>("scale"))};
@@ -77,7 +77,7 @@ dim3 threads_of(const AttentionForm& form) { return dim3(static_cast<unsigned>(f
 
 KernelFunction plan_attention(const KernelContext& context, const Context& device) {
   constexpr int kMask = 3;
-  const Sizes sizes(context.in(0), context.in(1));
+  const AttentionSizes sizes(context.in(0), context.in(1));
   const int width = static_cast<int>(sizes.width);
   const auto views =
       std::make_shared<std::vector<PackedInput>>(views_of(context, device, {0, 1, 2}));
@@ -113,7 +113,7 @@ struct GradientPlan {
 
 KernelFunction plan_gradient(const KernelContext& context, const Context& device) {
   constexpr int kGrad = 0, kQ = 1, kK = 2, kV = 3, kOutput = 4, kLse = 5, kMask = 6;
-  const Sizes sizes(context.in(kQ), context.in(kK));
+  const AttentionSizes sizes(context.in(kQ), context.in(kK));
   const int width = static_cast<int>(sizes.width);
   const std::string text = attention_gradient_text(code_of(context, kQ, kMask));
   std::vector<PackedInput> views = views_of(context, device, {kQ, kK, kV, kGrad, kOutput});
@@ -185,7 +185,7 @@ int most_shared_bytes(const DeviceContext& context) {
   return bytes;
 }
 
-Support supports(Op op, int first, int most_shared) {
+Support supports_attention(Op op, int first, int most_shared) {
   const Var q = op.input(first), v = op.input(first + 2);
   if (q.dtype() != bf16 && q.dtype() != f16) {
     return Support::no("tensor cores add up 16-bit products");
@@ -257,13 +257,13 @@ void register_attention(KernelTable& kernels, const Context& context) {
   kernels.add(
       attention_def(),
       {.name = "attention by tiles",
-       .supports = [most_shared](Op op) { return supports(op, 0, most_shared); },
+       .supports = [most_shared](Op op) { return supports_attention(op, 0, most_shared); },
        .plan = [context](const KernelContext& seen) { return plan_attention(seen, context); },
        .strided_inputs = true});
   kernels.add(
       attention_gradient_def(),
       {.name = "attention gradient by tiles",
-       .supports = [most_shared](Op op) { return supports(op, 1, most_shared); },
+       .supports = [most_shared](Op op) { return supports_attention(op, 1, most_shared); },
        .plan = [context](const KernelContext& seen) { return plan_gradient(seen, context); },
        .strided_inputs = true});
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "antichain/backends/cuda/dynamic_library.h"
+#include "antichain/backends/cuda/element_runs.h"
 #include "antichain/base/error.h"
 
 namespace antichain::cuda {
@@ -32,13 +33,8 @@ const Blas& blas() {
   return functions;
 }
 
-// What addresses are multiples of unless they are those of views, in bytes: the widest loads.
-constexpr std::uint32_t kAlignment = 16;
-bool is_aligned(const void* address) {
-  return reinterpret_cast<std::uintptr_t>(address) % kAlignment == 0;
-}
-
-constexpr std::size_t kMostWorkspace = 32 << 20;  // what the library's vendor advises for Hopper
+// Bytes: what the library's vendor advises for Hopper.
+constexpr std::size_t kMostBlasWorkspace = 32 << 20;
 
 void check_blas(cublasStatus_t status, const char* doing) {
   if (status != CUBLAS_STATUS_SUCCESS) {
@@ -46,7 +42,7 @@ void check_blas(cublasStatus_t status, const char* doing) {
   }
 }
 
-cudaDataType_t type_of(DType dtype) {
+cudaDataType_t cuda_type(DType dtype) {
   switch (dtype) {
     case DType::f64: return CUDA_R_64F;
     case DType::bf16: return CUDA_R_16BF;
@@ -109,7 +105,7 @@ BlasLibrary::~BlasLibrary() { static_cast<void>(blas().cublasLtDestroy(handle_))
 BlasProduct::BlasProduct(std::shared_ptr<const BlasLibrary> library, const BlasSizes& s)
     : library_(std::move(library)), is_double_(s.dtype == DType::f64), has_bias_(s.bias) {
   library_->context()->use();
-  const cudaDataType_t type = type_of(s.dtype);
+  const cudaDataType_t type = cuda_type(s.dtype);
   cublasLtMatmulDesc_t product = nullptr;
   check_blas(blas().cublasLtMatmulDescCreate(&product, compute_type_of(s.dtype, library_->tf32()),
                                              is_double_ ? CUDA_R_64F : CUDA_R_32F),
@@ -132,7 +128,7 @@ BlasProduct::BlasProduct(std::shared_ptr<const BlasLibrary> library, const BlasS
   a_ = layout(s.rows, s.inner, s.transpose_a, s.a_step);
   b_ = layout(s.inner, s.columns, s.transpose_b, s.b_step);
   out_ = layout(s.rows, s.columns, false, s.rows * s.columns);
-  aligned_ = find_algorithm(kAlignment);
+  aligned_ = find_algorithm(kRunBytes);  // as addresses are, unless they are those of views
   unaligned_ = find_algorithm(static_cast<std::uint32_t>(size_of(s.dtype)));
   // Whoever asks for more than a product has another way if the library cannot do it.
   is_possible_ = aligned_ && (!(s.bias || s.relu) || unaligned_);
@@ -152,7 +148,7 @@ BlasProduct::Algorithm BlasProduct::find_algorithm(std::uint32_t alignment) {
     check_blas(blas().cublasLtMatmulPreferenceSetAttribute(made, name, &value, sizeof(value)),
                "planning a product");
   };
-  prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMostWorkspace);
+  prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMostBlasWorkspace);
   for (const auto operand :
        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {

@@ -4,12 +4,12 @@
 #include <bit>
 
 #include "antichain/backends/cuda/cuda_error.h"
+#include "antichain/backends/cuda/grid_sizes.h"
 
 namespace antichain::cuda {
 
 namespace {
 
-constexpr std::int64_t kWarp = 32;
 // Several for each multiprocessor of a large GPU. One block joins what all have found of columns:
 // more of them would make that long.
 constexpr std::int64_t kWantedBlocks = 512, kWantedOfColumns = 256;
@@ -18,13 +18,6 @@ constexpr std::int64_t kWorthABlock = 32, kWorthABlockOfColumns = 16;
 // Elements of a thread of a block: fewer do not pay for another thread to join. Where there is
 // little to do all threads of the GPU have time.
 constexpr std::int64_t kFewElements = 8, kManyElements = 16, kLittle = 1 << 20;
-
-std::int64_t power_of_two(std::int64_t least) {
-  return static_cast<std::int64_t>(
-      std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(least, 1))));
-}
-
-std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // Deals the elements to as many blocks as pay.
 void deal(BlockSplit& split, std::int64_t most, std::int64_t worth, std::int64_t width) {

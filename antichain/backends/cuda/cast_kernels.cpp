@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "antichain/backends/cuda/element_code.h"
+#include "antichain/backends/cuda/element_runs.h"
 #include "antichain/backends/cuda/launch.h"
 #include "antichain/ops/cast_all.h"
 
@@ -16,20 +17,16 @@ namespace antichain::cuda {
 
 namespace {
 
-constexpr std::int64_t kThreads = 256, kRunBytes = 16;
-constexpr std::int64_t kPerBlock = 8 * kThreads;  // elements: a multiple of all lengths of runs
+constexpr std::int64_t kCastThreads = 256;
+// Elements: a multiple of all lengths of runs.
+constexpr std::int64_t kCastsPerBlock = 8 * kCastThreads;
 constexpr std::size_t kValueSlots = 5;
-constexpr std::size_t kMostValues = 64;  // of a launch: arguments have room for 4 KiB
+constexpr std::size_t kMostCasts = 64;  // of a launch: arguments have room for 4 KiB
 
 // Elements that are read and written at once.
-std::int64_t run_length(DType from, DType to) {
-  return std::min<std::int64_t>(
-      8, kRunBytes / static_cast<std::int64_t>(std::max(size_of(from), size_of(to))));
-}
-
-bool is_aligned(const Tensor& tensor, std::int64_t length) {
-  const auto address = reinterpret_cast<std::uintptr_t>(tensor.raw());
-  return address % (static_cast<std::size_t>(length) * size_of(tensor.dtype())) == 0;
+std::int64_t cast_run_length(DType from, DType to) {
+  return std::min(kLongestRun,
+                  kRunBytes / static_cast<std::int64_t>(std::max(size_of(from), size_of(to))));
 }
 
 // The values that one launch converts.
@@ -38,11 +35,11 @@ struct CastLaunch {
   Launch launch;
 };
 
-KernelFunction plan(const KernelContext& context, const Context& device) {
+KernelFunction plan_casts(const KernelContext& context, const Context& device) {
   const DType from = context.in(0).dtype(), to = context.out(0).dtype();
   const auto launches = std::make_shared<std::vector<CastLaunch>>();
-  for (std::size_t first = 0; first < context.inputs.size(); first += kMostValues) {
-    const std::size_t count = std::min(kMostValues, context.inputs.size() - first);
+  for (std::size_t first = 0; first < context.inputs.size(); first += kMostCasts) {
+    const std::size_t count = std::min(kMostCasts, context.inputs.size() - first);
     // There are fewer different kernels than numbers of values.
     const std::size_t places = std::bit_ceil(count);
     std::vector<std::int64_t> slots(places * kValueSlots);
@@ -51,13 +48,13 @@ KernelFunction plan(const KernelContext& context, const Context& device) {
       const std::int64_t elements = i < count ? context.inputs[first + i]->numel() : 0;
       slots[i * kValueSlots] = i < count ? blocks : std::numeric_limits<std::int64_t>::max();
       slots[i * kValueSlots + 1] = elements;
-      blocks += (elements + kPerBlock - 1) / kPerBlock;
+      blocks += (elements + kCastsPerBlock - 1) / kCastsPerBlock;
     }
     launches->push_back({first, count,
                          Launch(device, casts_text(from, to, places), "casts", blocks,
-                                dim3(static_cast<unsigned>(kThreads)), std::move(slots))});
+                                dim3(static_cast<unsigned>(kCastThreads)), std::move(slots))});
   }
-  const std::int64_t length = run_length(from, to);
+  const std::int64_t length = cast_run_length(from, to);
   return [launches, length](KernelContext& run) {
     for (CastLaunch& part : *launches) {
       for (std::size_t i = 0; i < part.count; ++i) {
@@ -117,14 +114,15 @@ extern "C" __global__ void casts(const __grid_constant__ Arguments a) {{
   }}
 }}
 )",
-                     storage_type(from), storage_type(to), values, kPerBlock, run_length(from, to));
+                     storage_type(from), storage_type(to), values, kCastsPerBlock,
+                     cast_run_length(from, to));
 }
 
 void register_casts(KernelTable& kernels, const Context& context) {
   kernels.add(cast_all_def(),
               {.name = "generated conversions",
                .supports = [](Op) { return Support{}; },
-               .plan = [context](const KernelContext& seen) { return plan(seen, context); }});
+               .plan = [context](const KernelContext& seen) { return plan_casts(seen, context); }});
 }
 
 }  // namespace antichain::cuda

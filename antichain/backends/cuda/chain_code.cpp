@@ -18,9 +18,9 @@ constexpr int kSums = -1;  // stands for the sums of products among values
 
 std::size_t rounded_up(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
 
-class Writer {
+class ChainWriter {
  public:
-  Writer(Op chain, const ChainBody& body, ChainShape shape)
+  ChainWriter(Op chain, const ChainBody& body, ChainShape shape)
       : chain_(chain), layout_(chain), body_(body), shape_(shape) {}
 
   ChainKernel write() {
@@ -321,7 +321,7 @@ class Writer {
 }  // namespace
 
 ChainKernel chain_kernel(Op chain, const ChainBody& body, ChainShape shape) {
-  return Writer(chain, body, shape).write();
+  return ChainWriter(chain, body, shape).write();
 }
 
 }  // namespace antichain::cuda

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "antichain/backends/cuda/chain_code.h"
+#include "antichain/backends/cuda/grid_sizes.h"
 #include "antichain/backends/cuda/launch.h"
 #include "antichain/backends/cuda/narrow_chain.h"
 #include "antichain/backends/cuda/packed_input.h"
@@ -11,16 +12,16 @@ namespace antichain::cuda {
 
 namespace {
 
-constexpr int kThreads = 256, kWarp = 32;
+constexpr int kChainThreads = 256;
 constexpr int kMostRows = 4;  // that share what a thread reads of a matrix
 constexpr int kFewestBuffers = 2, kMostBuffers = 4;
 
-Support supports(Op op, std::size_t most_shared) {
+Support supports_chain(Op op, std::size_t most_shared) {
   const ChainBody body(op);
   if (!body.support.yes) {
     return body.support;
   }
-  return chain_kernel(op, body, {1, kThreads, kFewestBuffers}).shared_bytes <= most_shared
+  return chain_kernel(op, body, {1, kChainThreads, kFewestBuffers}).shared_bytes <= most_shared
              ? Support{}
              : Support::no("its values do not fit into the memory that threads share");
 }
@@ -72,7 +73,7 @@ class ChainPlan {
 
   static Launch make_launch(const KernelContext& context, const Context& device) {
     const std::int64_t rows = context.in(0).shape()[0];
-    ChainShape shape{1, kThreads, kMostBuffers};
+    ChainShape shape{1, kChainThreads, kMostBuffers};
     const ChainKernel kernel = kernel_for(context.op, rows, *device, shape);
     std::vector<std::int64_t> slots(kFirstIn + context.inputs.size() + context.outputs.size());
     slots[0] = context.size("length");
@@ -90,7 +91,7 @@ class ChainPlan {
   std::vector<PackedInput> inputs_;  // sequences are read 16 bytes at once
 };
 
-KernelFunction plan(const KernelContext& context, const Context& device) {
+KernelFunction plan_chain(const KernelContext& context, const Context& device) {
   const auto planned = std::make_shared<ChainPlan>(context, device);
   return [planned](KernelContext& run) { planned->run(run); };
 }
@@ -98,12 +99,12 @@ KernelFunction plan(const KernelContext& context, const Context& device) {
 }  // namespace
 
 void register_chains(KernelTable& kernels, const Context& context) {
-  kernels.add(
-      chain_def(),
-      {.name = "generated chain",
-       .supports = [most = context->most_shared_bytes()](Op op) { return supports(op, most); },
-       .plan = [context](const KernelContext& seen) { return plan(seen, context); },
-       .skips_unwanted = true});
+  kernels.add(chain_def(),
+              {.name = "generated chain",
+               .supports = [most = context->most_shared_bytes()](
+                               Op op) { return supports_chain(op, most); },
+               .plan = [context](const KernelContext& seen) { return plan_chain(seen, context); },
+               .skips_unwanted = true});
 }
 
 }  // namespace antichain::cuda

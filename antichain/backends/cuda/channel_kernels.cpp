@@ -8,6 +8,8 @@
 
 #include "antichain/backends/cuda/block_split.h"
 #include "antichain/backends/cuda/element_code.h"
+#include "antichain/backends/cuda/element_runs.h"
+#include "antichain/backends/cuda/grid_sizes.h"
 #include "antichain/backends/cuda/launch.h"
 #include "antichain/ops/channel_sums.h"
 #include "antichain/ops/reference/compute.h"
@@ -16,20 +18,11 @@ namespace antichain::cuda {
 
 namespace {
 
-constexpr std::int64_t kThreads = 256, kWarp = 32;
+constexpr std::int64_t kChannelThreads = 256;
 constexpr std::int64_t kLineBytes = 128;  // that neighbouring threads read together
-constexpr std::int64_t kRunBytes = 16;    // of one instruction
-constexpr std::int64_t kWantedBlocks =
-    256;                                 // enough; what each has found is joined by a single one
+// Enough; what each has found is joined by a single one.
+constexpr std::int64_t kWantedChannelBlocks = 256;
 constexpr std::int64_t kFewestRuns = 8;  // of a thread; fewer do not pay for another block
-constexpr std::int64_t kMostOf32Bits = std::int64_t{1} << 31;
-
-std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-std::int64_t power_of_two(std::int64_t least) {
-  return static_cast<std::int64_t>(
-      std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(least, 1))));
-}
 
 // The longest run that divides a packed axis of this size.
 std::int64_t run_along(std::int64_t size, std::int64_t element_bytes) {
@@ -52,15 +45,15 @@ ChannelSplit::ChannelSplit(std::int64_t outer, std::int64_t channels, std::int64
     // Two channels at least: sums are joined in pieces of 16 bytes.
     across = std::min({kWarp, kLineBytes / (run * bytes),
                        std::max<std::int64_t>(power_of_two(channels / run), run == 1 ? 2 : 1)});
-    along = kThreads / across;
+    along = kChannelThreads / across;
   } else {
     run = run_along(inner, bytes);
     count = outer * inner / run;
-    along = count > kWarp * kFewestRuns ? kThreads : kWarp;
-    across = kThreads / along;
+    along = count > kWarp * kFewestRuns ? kChannelThreads : kWarp;
+    across = kChannelThreads / along;
   }
   length = count;
-  const std::int64_t wanted = kWantedBlocks / std::max<std::int64_t>(groups(), 1);
+  const std::int64_t wanted = kWantedChannelBlocks / std::max<std::int64_t>(groups(), 1);
   if (const std::int64_t most = std::min(wanted, count / (along * kFewestRuns)); most > 1) {
     length = divided_up(count, most);
     parts = divided_up(count, length);
@@ -84,12 +77,8 @@ extern "C" __global__ void __launch_bounds__(256, 2) channel_sums(const ChannelA
 
 namespace {
 
-bool is_aligned(const Tensor& tensor, std::int64_t run) {
-  const auto address = reinterpret_cast<std::uintptr_t>(tensor.raw());
-  return address % (static_cast<std::size_t>(run) * size_of(tensor.dtype())) == 0;
-}
-
-KernelFunction plan(const KernelContext& context, const Context& device, ChannelSum kind) {
+KernelFunction plan_channel_sums(const KernelContext& context, const Context& device,
+                                 ChannelSum kind) {
   enum Slot { kAligned = 7, kX, kGrad, kMean, kSlope, kFirst, kSecond, kFound, kCounters, kSlots };
   const int x = kind == ChannelSum::moments ? 0 : 1;  // its place among the inputs
   const AxisSplit axes(context.in(x).shape(), context.axis("axis", context.in(x).rank()));
@@ -100,7 +89,7 @@ KernelFunction plan(const KernelContext& context, const Context& device, Channel
   const DType stat = context.op.output().dtype();
   const auto launch = std::make_shared<Launch>(
       device, channel_sum_text(kind, context.in(x).dtype(), stat, split), "channel_sums",
-      split.groups() * split.parts, dim3(kThreads), std::move(slots));
+      split.groups() * split.parts, dim3(kChannelThreads), std::move(slots));
   std::shared_ptr<const PartialResults> found;
   if (split.parts > 1) {
     const std::int64_t sums = 2 * split.block_channels() * split.groups() * split.parts;
@@ -129,11 +118,12 @@ KernelFunction plan(const KernelContext& context, const Context& device, Channel
 
 void register_channel_sums(KernelTable& kernels, const Context& context) {
   const auto add = [&](const OpDef& def, ChannelSum kind) {
-    kernels.add(
-        def,
-        {.name = "sums of channels",
-         .supports = [](Op) { return Support{}; },
-         .plan = [context, kind](const KernelContext& seen) { return plan(seen, context, kind); }});
+    kernels.add(def, {.name = "sums of channels",
+                      .supports = [](Op) { return Support{}; },
+                      .plan =
+                          [context, kind](const KernelContext& seen) {
+                            return plan_channel_sums(seen, context, kind);
+                          }});
   };
   add(channel_moments_def(), ChannelSum::moments);
   add(channel_gradient_sums_def(), ChannelSum::gradient);

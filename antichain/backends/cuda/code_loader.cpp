@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <nvrtc.h>
 
+#include <future>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
@@ -11,9 +12,11 @@
 #include "antichain/backends/cuda/cuda_error.h"
 #include "antichain/backends/cuda/device_sources.h"
 #include "antichain/backends/cuda/dynamic_library.h"
+#include "antichain/base/background_tasks.h"
 #include "antichain/base/code_cache.h"
 #include "antichain/base/error.h"
 #include "antichain/base/sha256.h"
+#include "antichain/base/usable_cores.h"
 
 namespace antichain::cuda {
 
@@ -113,11 +116,28 @@ std::string compile_kernel(const std::string& text, int architecture) {
   return code;
 }
 
+class CodeLoader::Code {
+ public:
+  std::shared_future<std::string> compiled;
+  cudaLibrary_t library = nullptr;  // made of it when a function is asked for
+};
+
 struct CodeLoader::Impl {
   int architecture;
   CodeCache cache{default_cache_folder()};
-  std::mutex mutex;
-  std::unordered_map<std::string, cudaLibrary_t> libraries;  // by text
+  std::mutex mutex;                             // of `codes` and what they hold
+  std::unordered_map<std::string, Code> codes;  // by text
+  BackgroundTasks tasks{usable_cores()};        // the last member: they use all others
+
+  std::string machine_code(const std::string& text) {
+    const std::string key = key_of(text, architecture);
+    std::optional<std::string> code = cache.load(key);
+    if (!code) {
+      code = compile_kernel(text, architecture);
+      cache.store(key, *code);
+    }
+    return *code;
+  }
 };
 
 CodeLoader::CodeLoader(int architecture) : impl_(std::make_unique<Impl>()) {
@@ -125,26 +145,33 @@ CodeLoader::CodeLoader(int architecture) : impl_(std::make_unique<Impl>()) {
 }
 
 CodeLoader::~CodeLoader() {
-  for (const auto& [text, library] : impl_->libraries) {
-    static_cast<void>(cudaLibraryUnload(library));  // the GPU may be lost by now
+  for (const auto& [text, code] : impl_->codes) {
+    if (code.library != nullptr) {
+      static_cast<void>(cudaLibraryUnload(code.library));  // the GPU may be lost by now
+    }
   }
 }
 
-cudaKernel_t CodeLoader::load(const std::string& text, const std::string& name) {
+CodeLoader::Code& CodeLoader::start(const std::string& text) {
   const std::lock_guard<std::mutex> lock(impl_->mutex);
-  cudaLibrary_t& library = impl_->libraries[text];
-  if (library == nullptr) {
-    const std::string key = key_of(text, impl_->architecture);
-    std::optional<std::string> code = impl_->cache.load(key);
-    if (!code) {
-      code = compile_kernel(text, impl_->architecture);
-      impl_->cache.store(key, *code);
-    }
-    check(cudaLibraryLoadData(&library, code->data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
+  Code& code = impl_->codes[text];
+  if (!code.compiled.valid()) {
+    code.compiled =
+        impl_->tasks.start([impl = impl_.get(), text] { return impl->machine_code(text); });
+  }
+  return code;
+}
+
+cudaKernel_t CodeLoader::load(Code& code, const std::string& name) {
+  const std::string& compiled = code.compiled.get();
+  const std::lock_guard<std::mutex> lock(impl_->mutex);
+  if (code.library == nullptr) {
+    check(cudaLibraryLoadData(&code.library, compiled.data(), nullptr, nullptr, 0, nullptr, nullptr,
+                              0),
           "loading a kernel");
   }
   cudaKernel_t kernel = nullptr;
-  check(cudaLibraryGetKernel(&kernel, library, name.c_str()), "loading a kernel");
+  check(cudaLibraryGetKernel(&kernel, code.library, name.c_str()), "loading a kernel");
   return kernel;
 }
 

@@ -25,9 +25,15 @@ class CodeLoader {
   CodeLoader(const CodeLoader&) = delete;
   CodeLoader& operator=(const CodeLoader&) = delete;
 
-  /// Returns the function `name` (extern "C") of a text; compiles it unless that was done before.
-  /// The function lives as long as the loader.
-  cudaKernel_t load(const std::string& text, const std::string& name);
+  /// A text that is being compiled, or has been. Lives as long as the loader.
+  class Code;
+
+  /// Starts to compile a text in the background, unless that was done before: a model has a hundred
+  /// kernels, and as many are compiled at once as there are cores.
+  Code& start(const std::string& text);
+  /// Returns the function `name` (extern "C") of a text when it is there. The function lives as long
+  /// as the loader.
+  cudaKernel_t load(Code& code, const std::string& name);
 
  private:
   struct Impl;

@@ -11,33 +11,34 @@
 
 namespace antichain::cuda {
 
-namespace {
-
-constexpr std::size_t kAxes = 3;
-constexpr std::int64_t kTile = 64;          // of a product, along both axes
-constexpr std::int64_t kWantedTiles = 264;  // two per multiprocessor
-constexpr std::int64_t kAlignment = 256;    // bytes, of pieces of the workspace
-constexpr std::int64_t kMostElements = std::numeric_limits<std::int32_t>::max();
-
-struct Axis {
+// ColumnConvolution::Sizes holds some, so it is in no anonymous namespace.
+struct ColumnAxis {
   std::int64_t input, output, window, stride = 1, padding = 0, dilation = 1;
 
   bool is_plain() const { return window == 1 && stride == 1 && padding == 0; }
 };
-using Axes = std::vector<Axis>;
+using ColumnAxes = std::vector<ColumnAxis>;
 
-std::int64_t product_over(const Axes& axes, std::int64_t Axis::*size) {
+namespace {
+
+constexpr std::size_t kAxes = 3;
+constexpr std::int64_t kProductTile = 64;          // of a product, along both axes
+constexpr std::int64_t kWantedTiles = 264;         // two per multiprocessor
+constexpr std::int64_t kWorkspaceAlignment = 256;  // bytes, of pieces of the workspace
+constexpr std::int64_t kMostElements = std::numeric_limits<std::int32_t>::max();
+
+std::int64_t product_over(const ColumnAxes& axes, std::int64_t ColumnAxis::*size) {
   std::int64_t result = 1;
-  for (const Axis& axis : axes) {
+  for (const ColumnAxis& axis : axes) {
     result *= axis.*size;
   }
   return result;
 }
 
 // Three axes, the outer ones of size 1 where a problem has fewer.
-Axes axes_of(const ConvProblem& problem) {
+ColumnAxes axes_of(const ConvProblem& problem) {
   const std::size_t count = problem.stride.size();
-  Axes axes(kAxes - count, Axis{1, 1, 1});
+  ColumnAxes axes(kAxes - count, ColumnAxis{1, 1, 1});
   for (std::size_t i = 0; i < count; ++i) {
     axes.push_back({problem.x.sizes[2 + i], problem.output.sizes[2 + i],
                     problem.weight.sizes[2 + i], problem.stride[i], problem.padding[i],
@@ -56,10 +57,10 @@ constexpr std::size_t kPartsFrom = 2, kPartsTo = 3;
 
 Launch column_launch(const Context& context, DType dtype, const std::string& name,
                      std::int64_t count, std::int64_t channels, std::int64_t samples,
-                     const Axes& axes) {
+                     const ColumnAxes& axes) {
   std::vector<std::int64_t> slots = {count, channels, samples, reciprocal_of(channels),
                                      reciprocal_of(samples)};
-  for (const Axis& axis : axes) {
+  for (const ColumnAxis& axis : axes) {
     slots.insert(slots.end(), {axis.input, axis.output, axis.window, axis.stride, axis.padding,
                                axis.dilation, reciprocal_of(axis.input), reciprocal_of(axis.output),
                                reciprocal_of(axis.window), reciprocal_of(axis.stride)});
@@ -69,8 +70,8 @@ Launch column_launch(const Context& context, DType dtype, const std::string& nam
 }
 
 // How many parts samples are divided into so that their products fill a GPU.
-std::int64_t parts_of(std::int64_t samples, std::int64_t rows, std::int64_t columns) {
-  const auto tiles = [](std::int64_t size) { return (size + kTile - 1) / kTile; };
+std::int64_t parts_of_samples(std::int64_t samples, std::int64_t rows, std::int64_t columns) {
+  const auto tiles = [](std::int64_t size) { return (size + kProductTile - 1) / kProductTile; };
   std::int64_t parts = std::min(samples, kWantedTiles / (tiles(rows) * tiles(columns)) + 1);
   while (samples % parts != 0) {
     ++parts;
@@ -82,7 +83,7 @@ std::int64_t parts_of(std::int64_t samples, std::int64_t rows, std::int64_t colu
 
 struct ColumnConvolution::Sizes {
   std::int64_t samples, inputs, outputs;  // channels
-  Axes axes;
+  ColumnAxes axes;
   std::int64_t seen, positions;  // entries of a column, and columns per sample
 
   explicit Sizes(const ConvProblem& problem)
@@ -90,10 +91,10 @@ struct ColumnConvolution::Sizes {
         inputs(problem.x.sizes[1]),
         outputs(problem.output.sizes[1]),
         axes(axes_of(problem)),
-        seen(inputs * product_over(axes, &Axis::window)),
-        positions(product_over(axes, &Axis::output)) {}
+        seen(inputs * product_over(axes, &ColumnAxis::window)),
+        positions(product_over(axes, &ColumnAxis::output)) {}
 
-  bool are_plain() const { return std::ranges::all_of(axes, &Axis::is_plain); }
+  bool are_plain() const { return std::ranges::all_of(axes, &ColumnAxis::is_plain); }
 };
 
 std::unique_ptr<ColumnConvolution> ColumnConvolution::of(
@@ -120,14 +121,14 @@ ColumnConvolution::ColumnConvolution(const std::shared_ptr<const BlasLibrary>& l
     : result_(problem.result) {
   const auto& [samples, inputs, outputs, axes, seen, positions] = sizes;
   const std::int64_t parts =
-      result_ == ConvResult::weight ? parts_of(samples, outputs, seen) : samples;
+      result_ == ConvResult::weight ? parts_of_samples(samples, outputs, seen) : samples;
   const std::int64_t together = samples / parts;  // samples whose columns lie side by side
   const auto bytes = [&](std::int64_t elements) {
     const std::int64_t exact = elements * static_cast<std::int64_t>(size_of(problem.dtype));
-    return (exact + kAlignment - 1) / kAlignment * kAlignment;
+    return (exact + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
   };
   const auto launch = [&](const char* name, std::int64_t count, std::int64_t channels,
-                          const Axes& along) {
+                          const ColumnAxes& along) {
     return column_launch(library->context(), problem.dtype, name, count, channels, together, along);
   };
   if (!(sizes.are_plain() && together == 1)) {
@@ -160,8 +161,8 @@ ColumnConvolution::ColumnConvolution(const std::shared_ptr<const BlasLibrary>& l
       product.a_step = outputs * product.inner;
       product.b_step = seen * product.inner;
       if (together > 1) {
-        Axes of_output = axes;
-        for (Axis& axis : of_output) {
+        ColumnAxes of_output = axes;
+        for (ColumnAxis& axis : of_output) {
           axis = {axis.output, axis.output, 1};
         }
         const std::int64_t count = numel(problem.output.sizes);

@@ -13,17 +13,15 @@ namespace antichain::cuda {
 
 namespace {
 
-using Sizes = std::vector<std::int64_t>;
-
 constexpr std::size_t kFewestSpatialAxes = 2;  // of the library; fewer get axes of size 1 in front
 
-constexpr std::int64_t kAlignment = 16;  // bytes; more is no use to the library
+constexpr std::int64_t kCudnnAlignment = 16;  // bytes; more is no use to the library
 
 // Sizes and strides in the order [n, c, spatial...], with at least two spatial axes.
-ConvTensor describe(const Tensor& tensor, bool channels_last) {
+ConvTensor conv_tensor(const Tensor& tensor, bool channels_last) {
   ConvTensor result{tensor.shape(), contiguous_strides(tensor.shape())};
   if (channels_last) {
-    for (Sizes* entries : {&result.sizes, &result.strides}) {
+    for (Ints* entries : {&result.sizes, &result.strides}) {
       std::rotate(entries->begin() + 1, entries->end() - 1, entries->end());
     }
   }
@@ -34,7 +32,7 @@ ConvTensor describe(const Tensor& tensor, bool channels_last) {
   return result;
 }
 
-Sizes with_axes_in_front(Sizes entries, std::int64_t value) {
+Ints with_axes_in_front(Ints entries, std::int64_t value) {
   entries.insert(entries.begin(), kFewestSpatialAxes - std::min(entries.size(), kFewestSpatialAxes),
                  value);
   return entries;
@@ -90,8 +88,8 @@ class ConvolutionAnywhere {
   std::unique_ptr<const CudnnConvolution> even_, uneven_;
 };
 
-KernelFunction plan(const KernelContext& context, const std::shared_ptr<CudnnLibrary>& library,
-                    ConvResult result) {
+KernelFunction plan_convolution(const KernelContext& context,
+                                const std::shared_ptr<CudnnLibrary>& library, ConvResult result) {
   const Operands operands = operands_of(result);
   const bool last = context.attr<bool>("channels_last");
   const auto [stride, padding, dilation] = WindowSteps::of(*context.attrs);
@@ -109,13 +107,13 @@ KernelFunction plan(const KernelContext& context, const std::shared_ptr<CudnnLib
   }
   ConvProblem problem{.result = result,
                       .dtype = out.dtype(),
-                      .x = describe(tensor(context, operands.x), last),
-                      .weight = describe(tensor(context, operands.weight), false),
-                      .output = describe(tensor(context, operands.output), last),
+                      .x = conv_tensor(tensor(context, operands.x), last),
+                      .weight = conv_tensor(tensor(context, operands.weight), false),
+                      .output = conv_tensor(tensor(context, operands.output), last),
                       .stride = with_axes_in_front(stride, 1),
                       .padding = with_axes_in_front(padding, 0),
                       .dilation = with_axes_in_front(dilation, 1),
-                      .alignment = kAlignment};
+                      .alignment = kCudnnAlignment};
   for (const int operand : {operands.x, operands.weight, operands.output}) {
     const Tensor& part = tensor(context, operand);
     problem.alignment = std::gcd(problem.alignment,
@@ -128,7 +126,7 @@ KernelFunction plan(const KernelContext& context, const std::shared_ptr<CudnnLib
   };
 }
 
-Support supports(Op op) {
+Support supports_convolution(Op op) {
   constexpr int kMostAxes = 2 + 3;
   return op.input(0).rank() <= kMostAxes ? Support{}
                                          : Support::no("cuDNN convolves over 3 axes at most");
@@ -140,9 +138,9 @@ void register_convolution(KernelTable& kernels, const Context& context, bool tf3
   const auto library = std::make_shared<CudnnLibrary>(context, tf32);
   const auto add = [&](const OpDef& def, ConvResult result) {
     kernels.add(def, {.name = "cudnn convolution",
-                      .supports = supports,
+                      .supports = supports_convolution,
                       .plan = [library, result](const KernelContext& seen) {
-                        return plan(seen, library, result);
+                        return plan_convolution(seen, library, result);
                       }});
   };
   add(conv_def(), ConvResult::output);

@@ -10,8 +10,12 @@ namespace antichain::cuda {
 
 namespace {
 
-enum CheckSlot : std::size_t { kColumns = 7, kStarts };
-enum SearchSlot : std::size_t { kRowStarts = 2, kOrder, kFoundRows };
+struct CheckSlot {
+  enum : std::size_t { kColumns = 7, kStarts };
+};
+struct SearchSlot {
+  enum : std::size_t { kRowStarts = 2, kOrder, kFoundRows };
+};
 
 // The words are those of the reference.
 Launch make_check(const KernelContext& context, const Context& device, int columns,
@@ -116,14 +120,14 @@ CsrPattern::CsrPattern(const KernelContext& context, const Context& device, int 
 void CsrPattern::prepare(const KernelContext& run) {
   const void *columns = run.in(columns_).raw(), *starts = run.in(columns_ + 1).raw();
   work_.run([&] {
-    check_.set(kColumns, columns);
-    check_.set(kStarts, starts);
+    check_.set(CheckSlot::kColumns, columns);
+    check_.set(CheckSlot::kStarts, starts);
     check_.run();
     if (turned_) {
       turned_->groups.run(columns);
-      turned_->find_rows.set(kRowStarts, starts);
-      turned_->find_rows.set(kOrder, turned_->groups.order());
-      turned_->find_rows.set(kFoundRows, turned_->rows->data());
+      turned_->find_rows.set(SearchSlot::kRowStarts, starts);
+      turned_->find_rows.set(SearchSlot::kOrder, turned_->groups.order());
+      turned_->find_rows.set(SearchSlot::kFoundRows, turned_->rows->data());
       turned_->find_rows.run();
     }
   });

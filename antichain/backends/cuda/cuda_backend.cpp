@@ -27,6 +27,7 @@
 #include "antichain/backends/cuda/random_kernels.h"
 #include "antichain/backends/cuda/reduce_kernels.h"
 #include "antichain/backends/cuda/row_product_kernels.h"
+#include "antichain/backends/cuda/scan_choice.h"
 #include "antichain/backends/cuda/scatter_kernels.h"
 #include "antichain/backends/cuda/sort_kernels.h"
 #include "antichain/backends/cuda/sparse_kernels.h"
@@ -122,6 +123,10 @@ class CudaBackend final : public Backend {
     } else {
       copied(to, from);
     }
+  }
+  std::string explain(Op op, const DimEnv& sizes) const override {
+    const cuda::MeasuredChoices measured(device().index);
+    return kernels_.has_kernel(op) ? cuda::explain_scan(op, sizes, &measured) : std::string();
   }
 
  private:

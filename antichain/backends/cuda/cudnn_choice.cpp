@@ -20,10 +20,10 @@ namespace antichain::cuda {
 namespace {
 
 constexpr std::size_t kMostMeasured = 8;  // ways, where tensor cores do not compute
-constexpr std::int64_t kMostWorkspace = std::int64_t{256} << 20;  // bytes
-constexpr int kMostRuns = 4;                                      // of a way; the fastest counts
-constexpr float kSlowFactor = 2;         // a way that takes so much longer is not run again
-constexpr float kClearlyFaster = 0.95F;  // of the time: otherwise the earlier advice is kept
+constexpr std::int64_t kMostCudnnWorkspace = std::int64_t{256} << 20;  // bytes
+constexpr int kMostTimedRuns = 4;            // of a way; the fastest counts
+constexpr float kSlowFactor = 2;             // a way that takes so much longer is not run again
+constexpr float kFasterThanAdvised = 0.95F;  // of the time: otherwise the earlier advice is kept
 constexpr const char* kByColumns = "columns";
 constexpr int kPattern = 0x3c;  // bytes that are small numbers in every float type
 
@@ -36,9 +36,9 @@ std::int64_t bytes_of(const ConvTensor& tensor, DType dtype) {
 }
 
 // A convolution on memory of its own.
-class Trial {
+class ConvolutionTrial {
  public:
-  Trial(const CudnnLibrary& library, const ConvProblem& problem)
+  ConvolutionTrial(const CudnnLibrary& library, const ConvProblem& problem)
       : library_(library),
         x_(scratch(problem.x, problem.dtype)),
         weight_(scratch(problem.weight, problem.dtype)),
@@ -55,7 +55,7 @@ class Trial {
         way.run({x_->data(), weight_->data(), output_->data()}, workspace->data());
       };
       run();  // the first run loads code
-      for (int i = 0; i < kMostRuns && (i == 0 || fastest <= kSlowFactor * best); ++i) {
+      for (int i = 0; i < kMostTimedRuns && (i == 0 || fastest <= kSlowFactor * best); ++i) {
         fastest = std::min(fastest, watch_.milliseconds(run));
       }
     } catch (const DeviceError&) {
@@ -96,7 +96,7 @@ std::vector<Ready> ready_ways(const CudnnAdvice& advice, std::size_t most) {
   std::optional<Ready> large;
   for (std::size_t n = 0; n < advice.size() && ready.size() < most; ++n) {
     std::unique_ptr<ConvolutionWay> way = advice.plan(n);
-    if (way && way->workspace() <= kMostWorkspace) {
+    if (way && way->workspace() <= kMostCudnnWorkspace) {
       ready.push_back({name_of(advice, n), std::move(way)});
     } else if (way && !large) {
       large.emplace(Ready{name_of(advice, n), std::move(way)});
@@ -112,12 +112,12 @@ std::vector<Ready> ready_ways(const CudnnAdvice& advice, std::size_t most) {
 
 std::size_t fastest_of(const std::vector<Ready>& ready, const CudnnLibrary& library,
                        const ConvProblem& problem) {
-  Trial trial(library, problem);
+  ConvolutionTrial trial(library, problem);
   std::size_t chosen = 0;
   float best = std::numeric_limits<float>::infinity();
   for (std::size_t n = 0; n < ready.size(); ++n) {
     const float time = trial.time_of(*ready[n].way, best);
-    if (time < kClearlyFaster * best) {
+    if (time < kFasterThanAdvised * best) {
       chosen = n;
       best = time;
     }
@@ -150,7 +150,7 @@ std::string describe_choice(const ConvProblem& problem, bool tf32, std::size_t v
   return text +
          fmt::format("stride {} padding {} dilation {}, {} ways within {} bytes and columns\n",
                      fmt::join(problem.stride, ","), fmt::join(problem.padding, ","),
-                     fmt::join(problem.dilation, ","), kMostMeasured, kMostWorkspace);
+                     fmt::join(problem.dilation, ","), kMostMeasured, kMostCudnnWorkspace);
 }
 
 }  // namespace
@@ -176,7 +176,7 @@ std::unique_ptr<ConvolutionWay> choose_way(const CudnnLibrary& library,
   if (measures) {
     try {
       if (auto columns = ColumnConvolution::of(library.products(), problem);
-          columns && columns->workspace() <= kMostWorkspace) {
+          columns && columns->workspace() <= kMostCudnnWorkspace) {
         ready.push_back({kByColumns, std::move(columns)});
       }
       const std::size_t fastest = ready.size() > 1 ? fastest_of(ready, library, problem) : 0;

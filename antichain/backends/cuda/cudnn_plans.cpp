@@ -10,10 +10,12 @@ namespace antichain::cuda {
 namespace {
 
 // Names of the three tensors in plans.
-enum Name : std::int64_t { kX = 1, kWeight = 2, kOutput = 3 };
+struct TensorName {
+  enum : std::int64_t { kX = 1, kWeight = 2, kOutput = 3 };
+};
 constexpr std::int64_t kMostAdvice = 16;  // of each kind
 
-cudnnDataType_t type_of(DType dtype) {
+cudnnDataType_t cudnn_type(DType dtype) {
   switch (dtype) {
     case DType::f64: return CUDNN_DATA_DOUBLE;
     case DType::bf16: return CUDNN_DATA_BFLOAT16;
@@ -22,12 +24,13 @@ cudnnDataType_t type_of(DType dtype) {
   }
 }
 
-CudnnDescriptor describe(const ConvTensor& tensor, const ConvProblem& problem, Name name) {
+CudnnDescriptor tensor_descriptor(const ConvTensor& tensor, const ConvProblem& problem,
+                                  std::int64_t name) {
   CudnnDescriptor descriptor(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-  descriptor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, type_of(problem.dtype));
+  descriptor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, cudnn_type(problem.dtype));
   descriptor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, tensor.sizes);
   descriptor.set(CUDNN_ATTR_TENSOR_STRIDES, tensor.strides);
-  descriptor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, std::int64_t{name});
+  descriptor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, name);
   descriptor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, problem.alignment);
   descriptor.finish();
   return descriptor;
@@ -142,9 +145,9 @@ std::vector<CudnnDescriptor> advised(const CudnnDescriptor& graph, cudnnBackendH
 CudnnAdvice::CudnnAdvice(const CudnnLibrary& library, const ConvProblem& problem)
     : library_(library) {
   library_.context()->use();
-  parts_.push_back(describe(problem.x, problem, kX));
-  parts_.push_back(describe(problem.weight, problem, kWeight));
-  parts_.push_back(describe(problem.output, problem, kOutput));
+  parts_.push_back(tensor_descriptor(problem.x, problem, TensorName::kX));
+  parts_.push_back(tensor_descriptor(problem.weight, problem, TensorName::kWeight));
+  parts_.push_back(tensor_descriptor(problem.output, problem, TensorName::kOutput));
   parts_.push_back(describe_windows(problem));
   const OperationNames names = names_of(problem.result);
   CudnnDescriptor operation(names.type);
@@ -192,7 +195,7 @@ std::unique_ptr<ConvolutionWay> CudnnAdvice::plan(std::size_t n) const {
 void CudnnPlan::run(const ConvOperands& operands, void* workspace) {
   library_.context()->use();
   const void* const tensors[] = {operands.x, operands.weight, operands.output};
-  const std::int64_t names[] = {kX, kWeight, kOutput};
+  const std::int64_t names[] = {TensorName::kX, TensorName::kWeight, TensorName::kOutput};
   CudnnDescriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
   pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, names);
   check(cudnn().cudnnBackendSetAttribute(pack.handle(), CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,

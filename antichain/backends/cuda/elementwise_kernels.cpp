@@ -8,7 +8,9 @@
 #include <unordered_set>
 
 #include "antichain/backends/cuda/element_code.h"
+#include "antichain/backends/cuda/element_runs.h"
 #include "antichain/backends/cuda/fused_rows.h"
+#include "antichain/backends/cuda/grid_sizes.h"
 #include "antichain/backends/cuda/launch.h"
 #include "antichain/backends/cuda/strided_loop.h"
 #include "antichain/graph/structural_ops.h"
@@ -20,12 +22,11 @@ namespace antichain::cuda {
 
 namespace {
 
-constexpr std::int64_t kMostOf32Bits = std::int64_t{1} << 31;
-constexpr std::int64_t kLongestRun = 8, kRunBytes = 16;
-constexpr std::int64_t kMostRuns = 4, kBytesInFlight = 64;  // of a thread
-constexpr std::int64_t kOpsInFlight = 16;         // with more, computing hides what memory takes
-constexpr std::int64_t kManyThreads = 1 << 18;    // more than a GPU has room for at a time
-constexpr std::int64_t kFewestThreads = 1 << 15;  // below, multiprocessors would have nothing to do
+constexpr std::int64_t kMostRunsInFlight = 4, kBytesInFlight = 64;  // of a thread
+constexpr std::int64_t kOpsInFlight = 16;       // with more, computing hides what memory takes
+constexpr std::int64_t kManyThreads = 1 << 18;  // more than a GPU has room for at a time
+// Below, multiprocessors would have nothing to do.
+constexpr std::int64_t kFewestBusyThreads = 1 << 15;
 
 // The ops of a kernel in order, with names for the values that they read.
 class Body {
@@ -101,7 +102,7 @@ std::int64_t run_length(const KernelContext& context, const StridedLoop& loop) {
   for (const Tensor* output : context.outputs) {
     fit(output->dtype());
   }
-  while (longest > 1 && (!loop.has_runs(longest) || loop.count / longest < kFewestThreads)) {
+  while (longest > 1 && (!loop.has_runs(longest) || loop.count / longest < kFewestBusyThreads)) {
     longest /= 2;
   }
   return longest;
@@ -111,7 +112,7 @@ std::int64_t run_length(const KernelContext& context, const StridedLoop& loop) {
 // are enough for all threads that the GPU has room for, and registers.
 std::int64_t runs_in_flight(const KernelContext& context, const StridedLoop& loop,
                             std::int64_t length) {
-  std::int64_t bytes = 0, runs = kMostRuns;
+  std::int64_t bytes = 0, runs = kMostRunsInFlight;
   for (std::size_t n = 0; n < context.inputs.size(); ++n) {
     const bool is_number = loop.kind_of(n) == StridedLoop::Kind::number;
     bytes +=
@@ -211,13 +212,6 @@ std::string kernel_text(const KernelContext& context, const StridedLoop& loop,
   return text;
 }
 
-// Whether a run of elements can begin where a tensor does.
-bool is_aligned(const Tensor& tensor, std::int64_t length) {
-  const auto address = reinterpret_cast<std::uintptr_t>(tensor.raw());
-  const std::int64_t bytes = length * static_cast<std::int64_t>(size_of(tensor.dtype()));
-  return address % static_cast<std::uintptr_t>(std::min(bytes, kRunBytes)) == 0;
-}
-
 // Whether a fused op has more than one shape.
 bool walks_rows(Op op) {
   Graph& graph = op.graph();
@@ -230,11 +224,13 @@ bool walks_rows(Op op) {
          !std::ranges::all_of(graph.region(op.regions()[0]).ops, is_whole);
 }
 
-KernelFunction plan(const KernelContext& context, const Context& device) {
+KernelFunction plan_elementwise(const KernelContext& context, const Context& device) {
   return walks_rows(context.op) ? plan_rows(context, device) : plan_elements(context, device);
 }
 
-Support supports(Op op) { return &op.def() == &fused_def() ? supports_rows(op) : Support{}; }
+Support supports_elementwise(Op op) {
+  return &op.def() == &fused_def() ? supports_rows(op) : Support{};
+}
 
 }  // namespace
 
@@ -298,12 +294,13 @@ void register_elementwise(KernelTable& kernels, const Context& context) {
        {elementwise_unary_family(), elementwise_binary_family(), elementwise_gradient_family(),
         elementwise_other_family(), fusion_family()}) {
     for (const OpDef* def : family) {
-      kernels.add(*def,
-                  {.name = "generated elementwise",
-                   .supports = supports,
-                   .plan = [context](const KernelContext& seen) { return plan(seen, context); },
-                   .strided_inputs = true,
-                   .in_place = true});
+      kernels.add(
+          *def,
+          {.name = "generated elementwise",
+           .supports = supports_elementwise,
+           .plan = [context](const KernelContext& seen) { return plan_elementwise(seen, context); },
+           .strided_inputs = true,
+           .in_place = true});
     }
   }
 }

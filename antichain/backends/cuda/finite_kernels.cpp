@@ -19,7 +19,7 @@ std::string words_for(std::size_t rank, const char* value) {
   return fmt::format("the element at [{}] is {}", fmt::join(positions, ", "), value);
 }
 
-KernelFunction plan(const KernelContext& context, const Context& device) {
+KernelFunction plan_finite_check(const KernelContext& context, const Context& device) {
   const Tensor& x = context.in(0);
   const auto rank = static_cast<std::size_t>(x.rank());
   const std::string& message = context.attr<std::string>("message");
@@ -97,15 +97,17 @@ extern "C" __global__ void tell(const Arguments a) {{
 }
 
 void register_finite_check(KernelTable& kernels, const Context& device) {
-  kernels.add(find_op("assert_finite"),
-              {.name = "generated check",
-               .supports =
-                   [](Op op) {
-                     return op.input(0).rank() <= IndexReport::kNumbers
-                                ? Support{}
-                                : Support::no("a report has room for 8 axes");
-                   },
-               .plan = [device](const KernelContext& context) { return plan(context, device); }});
+  kernels.add(
+      find_op("assert_finite"),
+      {.name = "generated check",
+       .supports =
+           [](Op op) {
+             return op.input(0).rank() <= IndexReport::kNumbers
+                        ? Support{}
+                        : Support::no("a report has room for 8 axes");
+           },
+       .plan =
+           [device](const KernelContext& context) { return plan_finite_check(context, device); }});
 }
 
 }  // namespace antichain::cuda

@@ -56,7 +56,7 @@ class FusedProduct {
   KernelFunction product_, elements_;
 };
 
-Support supports(Op op, const OpDef& def, const Kernel& kernel) {
+Support supports_fused_product(Op op, const OpDef& def, const Kernel& kernel) {
   const Op product = product_of(op);
   if (&product.def() != &def) {
     return Support::no("its product is " + product.def().name);
@@ -79,7 +79,7 @@ Support supports(Op op, const OpDef& def, const Kernel& kernel) {
 
 Kernel fused_product_kernel(const OpDef& def, const Kernel& product, const Context& device) {
   return {.name = product.name + " and generated elementwise",
-          .supports = [&def, product](Op op) { return supports(op, def, product); },
+          .supports = [&def, product](Op op) { return supports_fused_product(op, def, product); },
           .plan = [product, device](const KernelContext& context) -> KernelFunction {
             const auto fused = std::make_shared<FusedProduct>(context, product, device);
             return [fused](KernelContext& run) { fused->run(run); };

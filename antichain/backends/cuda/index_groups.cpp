@@ -8,28 +8,30 @@ namespace antichain::cuda {
 
 namespace {
 
-enum Slot : std::size_t {
-  kElements,
-  kGroups,
-  kSize,
-  kInner,
-  kCount,
-  kSource,
-  kNote,
-  kIndices,
-  kKeys,
-  kStarts,
-  kNumSlots
+struct GroupSlot {
+  enum : std::size_t {
+    kElements,
+    kGroups,
+    kSize,
+    kInner,
+    kCount,
+    kSource,
+    kNote,
+    kIndices,
+    kKeys,
+    kStarts,
+    kNumSlots
+  };
 };
 
-std::vector<std::int64_t> slots_of(const Grouping& grouping) {
-  std::vector<std::int64_t> slots(kNumSlots);
-  slots[kElements] = grouping.elements;
-  slots[kGroups] = grouping.groups;
-  slots[kSize] = grouping.size;
-  slots[kInner] = grouping.inner;
-  slots[kCount] = grouping.count;
-  slots[kSource] = grouping.source;
+std::vector<std::int64_t> grouping_slots(const Grouping& grouping) {
+  std::vector<std::int64_t> slots(GroupSlot::kNumSlots);
+  slots[GroupSlot::kElements] = grouping.elements;
+  slots[GroupSlot::kGroups] = grouping.groups;
+  slots[GroupSlot::kSize] = grouping.size;
+  slots[GroupSlot::kInner] = grouping.inner;
+  slots[GroupSlot::kCount] = grouping.count;
+  slots[GroupSlot::kSource] = grouping.source;
   return slots;
 }
 
@@ -76,22 +78,22 @@ IndexGroups::IndexGroups(const Context& device, const Grouping& grouping)
       starts_(DeviceContext::allocate(
           device, static_cast<std::size_t>(grouping.groups + 1) * sizeof(std::int64_t))),
       find_groups_(device, grouping_text(grouping.index, grouping.group), "find_groups",
-                   grouping.elements, slots_of(grouping)),
+                   grouping.elements, grouping_slots(grouping)),
       find_starts_(device, grouping_text(grouping.index, grouping.group), "find_starts",
-                   grouping.groups + 1, slots_of(grouping)),
+                   grouping.groups + 1, grouping_slots(grouping)),
       bits_(bits_for(grouping.groups)),
       work_(device, grouping.constant) {
-  find_groups_.set(kNote, device->report().device_address());
+  find_groups_.set(GroupSlot::kNote, device->report().device_address());
 }
 
 void IndexGroups::run(const void* indices) {
   work_.run([&] {
-    find_groups_.set(kIndices, indices);
-    find_groups_.set(kKeys, sort_.fresh_keys());
+    find_groups_.set(GroupSlot::kIndices, indices);
+    find_groups_.set(GroupSlot::kKeys, sort_.fresh_keys());
     find_groups_.run();
     sort_.run(bits_);
-    find_starts_.set(kKeys, sort_.keys());
-    find_starts_.set(kStarts, starts_->data());
+    find_starts_.set(GroupSlot::kKeys, sort_.keys());
+    find_starts_.set(GroupSlot::kStarts, starts_->data());
     find_starts_.run();
   });
 }

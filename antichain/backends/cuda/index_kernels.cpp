@@ -14,17 +14,19 @@ namespace antichain::cuda {
 namespace {
 
 // What a kernel sees: x[outer, size, inner], indices with `count` positions along the axis.
-enum Slot : std::size_t {
-  kThreads,
-  kSize,
-  kInner,
-  kCount,
-  kSource,
-  kNote,
-  kX,
-  kIndices,
-  kOut,
-  kNumSlots
+struct LookupSlot {
+  enum : std::size_t {
+    kThreads,
+    kSize,
+    kInner,
+    kCount,
+    kSource,
+    kNote,
+    kX,
+    kIndices,
+    kOut,
+    kNumSlots
+  };
 };
 
 // Statements for element t of the result. An axis without elements has none to take in the place of
@@ -53,12 +55,12 @@ std::string_view statements(Lookup lookup) {
 )";
 }
 
-struct Sizes {
+struct LookupSizes {
   std::int64_t size, inner = 1, count = 1;
 };
 
-KernelFunction plan(const KernelContext& context, const Context& device, Lookup lookup,
-                    const Sizes& sizes) {
+KernelFunction plan_lookup(const KernelContext& context, const Context& device, Lookup lookup,
+                           const LookupSizes& sizes) {
   const int index_input = context.num_inputs() - 1;
   if (context.out().numel() == 0) {
     return lookup == Lookup::marks ? KernelFunction([](KernelContext&) {})
@@ -66,18 +68,19 @@ KernelFunction plan(const KernelContext& context, const Context& device, Lookup 
   }
   const std::string text =
       lookup_text(lookup, context.out().dtype(), context.in(index_input).dtype());
-  std::vector<std::int64_t> slots(kNumSlots);
-  slots[kThreads] = context.out().numel();
-  slots[kSize] = sizes.size;
-  slots[kInner] = sizes.inner;
-  slots[kCount] = sizes.count;
-  slots[kSource] = device->report().source_of(std::string(context.where));
-  const auto launch = std::make_shared<Launch>(device, text, "lookup", slots[kThreads], slots);
-  launch->set(kNote, device->report().device_address());
+  std::vector<std::int64_t> slots(LookupSlot::kNumSlots);
+  slots[LookupSlot::kThreads] = context.out().numel();
+  slots[LookupSlot::kSize] = sizes.size;
+  slots[LookupSlot::kInner] = sizes.inner;
+  slots[LookupSlot::kCount] = sizes.count;
+  slots[LookupSlot::kSource] = device->report().source_of(std::string(context.where));
+  const auto launch =
+      std::make_shared<Launch>(device, text, "lookup", slots[LookupSlot::kThreads], slots);
+  launch->set(LookupSlot::kNote, device->report().device_address());
   return [launch, index_input](KernelContext& run) {
-    launch->set(kX, run.in(0).raw());
-    launch->set(kIndices, run.in(index_input).raw());
-    launch->set(kOut, run.out().raw());
+    launch->set(LookupSlot::kX, run.in(0).raw());
+    launch->set(LookupSlot::kIndices, run.in(index_input).raw());
+    launch->set(LookupSlot::kOut, run.out().raw());
     launch->run();
   };
 }
@@ -149,18 +152,19 @@ void register_indexing(KernelTable& kernels, const Context& device) {
   add(gather_def(), [device](const KernelContext& context) {
     const Tensor& x = context.in(0);
     const AxisSplit split(x.shape(), context.axis("axis", x.rank()));
-    return plan(context, device, Lookup::slices, {split.size, split.inner, context.in(1).numel()});
+    return plan_lookup(context, device, Lookup::slices,
+                       {split.size, split.inner, context.in(1).numel()});
   });
   add(take_along_def(), [device](const KernelContext& context) {
     const Tensor& x = context.in(0);
     const int axis = context.axis("axis", x.rank());
     const AxisSplit split(x.shape(), axis), picked(context.in(1).shape(), axis);
-    return plan(context, device, Lookup::elements, {split.size, split.inner, picked.size});
+    return plan_lookup(context, device, Lookup::elements, {split.size, split.inner, picked.size});
   });
   add(one_hot_def(), [device](const KernelContext& context) {
-    return plan(context, device,
-                context.attr<bool>("checked") ? Lookup::checked_marks : Lookup::marks,
-                {context.size("classes")});
+    return plan_lookup(context, device,
+                       context.attr<bool>("checked") ? Lookup::checked_marks : Lookup::marks,
+                       {context.size("classes")});
   });
 }
 

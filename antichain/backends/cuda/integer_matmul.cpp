@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "antichain/backends/cuda/element_code.h"
+#include "antichain/backends/cuda/grid_sizes.h"
 #include "antichain/backends/cuda/launch.h"
 #include "antichain/backends/cuda/matmul_kernels.h"
 #include "antichain/ops/matmul.h"
@@ -14,12 +15,11 @@ namespace antichain::cuda {
 
 namespace {
 
-constexpr std::int64_t kTile = 16;  // rows and columns of a result that a block computes
-constexpr std::int64_t kMostBlocks = 1 << 16;
+constexpr std::int64_t kIntegerTile = 16;  // rows and columns of a result that a block computes
 
-std::int64_t tiles(std::int64_t size) { return (size + kTile - 1) / kTile; }
+std::int64_t integer_tiles(std::int64_t size) { return (size + kIntegerTile - 1) / kIntegerTile; }
 
-KernelFunction plan(const KernelContext& context, const Context& device) {
+KernelFunction plan_integer_matmul(const KernelContext& context, const Context& device) {
   const Shape &a = context.in(0).shape(), &b = context.in(1).shape(), &out = context.out().shape();
   const bool transpose_a = context.attr<bool>("transpose_a");
   const bool transpose_b = context.attr<bool>("transpose_b");
@@ -30,12 +30,13 @@ KernelFunction plan(const KernelContext& context, const Context& device) {
   slots.insert(slots.end(), {rows, columns, a.end()[transpose_a ? -2 : -1]});
   const std::size_t first = slots.size();
   slots.resize(first + 3);
-  const std::int64_t blocks = loop.count * tiles(rows) * tiles(columns);
-  const auto launch = std::make_shared<Launch>(
-      device,
-      integer_matmul_text(context.in(0).dtype(), context.out().dtype(), transpose_a, transpose_b,
-                          loop),
-      "multiply", std::min(blocks, kMostBlocks), dim3(kTile, kTile), std::move(slots));
+  const std::int64_t blocks = loop.count * integer_tiles(rows) * integer_tiles(columns);
+  const auto launch =
+      std::make_shared<Launch>(device,
+                               integer_matmul_text(context.in(0).dtype(), context.out().dtype(),
+                                                   transpose_a, transpose_b, loop),
+                               "multiply", std::min(blocks, kMostBlocks),
+                               dim3(kIntegerTile, kIntegerTile), std::move(slots));
   return [launch, first](KernelContext& run) {
     launch->set_operands(first, first + 2, run);
     launch->run();
@@ -90,21 +91,22 @@ extern "C" __global__ void multiply(const Arguments a) {{
   }}
 }}
 )",
-                     batch.members_code(), storage_type(in), storage_type(out), kTile,
+                     batch.members_code(), storage_type(in), storage_type(out), kIntegerTile,
                      batch.positions_code(), batch.place_code(0), batch.place_code(1),
                      transpose_a ? "k * a.rows + row" : "row * a.inner + k",
                      transpose_b ? "column * a.inner + l" : "l * a.columns + column");
 }
 
 void register_integer_matmul(KernelTable& kernels, const Context& device) {
-  kernels.add(matmul_def(),
-              {.name = "tiles of integers",
-               .supports =
-                   [](Op op) {
-                     return is_float(op.input(0).dtype()) ? Support::no("it multiplies integers")
-                                                          : Support{};
-                   },
-               .plan = [device](const KernelContext& seen) { return plan(seen, device); }});
+  kernels.add(
+      matmul_def(),
+      {.name = "tiles of integers",
+       .supports =
+           [](Op op) {
+             return is_float(op.input(0).dtype()) ? Support::no("it multiplies integers")
+                                                  : Support{};
+           },
+       .plan = [device](const KernelContext& seen) { return plan_integer_matmul(seen, device); }});
 }
 
 }  // namespace antichain::cuda

@@ -27,19 +27,24 @@ Launch::Launch(const Context& context, const std::string& text, const std::strin
                std::int64_t blocks, dim3 block, std::vector<std::int64_t> slots,
                std::size_t shared_bytes)
     : context_(context),
+      name_(name),
       blocks_(static_cast<unsigned>(blocks)),
       block_(block),
       shared_bytes_(shared_bytes),
       slots_(std::move(slots)) {
   if (blocks_ > 0) {
-    context_->use();
-    kernel_ = context_->code().load(text, name);
-    if (shared_bytes_ > 0) {
-      check(cudaKernelSetAttributeForDevice(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            static_cast<int>(shared_bytes_),
-                                            context_->device().index),
-            "loading a kernel");
-    }
+    code_ = &context_->code().start(text);
+  }
+}
+
+void Launch::load() {
+  ensure(code_ != nullptr, "a launch that was made without blocks has some now");
+  kernel_ = context_->code().load(*code_, name_);
+  if (shared_bytes_ > 0) {
+    check(
+        cudaKernelSetAttributeForDevice(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        static_cast<int>(shared_bytes_), context_->device().index),
+        "loading a kernel");
   }
 }
 
@@ -60,6 +65,9 @@ void Launch::run() {
     return;
   }
   context_->use();
+  if (kernel_ == nullptr) {
+    load();
+  }
   void* arguments[] = {slots_.data()};
   check(cudaLaunchKernel(reinterpret_cast<const void*>(kernel_), dim3(blocks_), block_, arguments,
                          shared_bytes_, context_->stream()),

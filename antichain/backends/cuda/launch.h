@@ -4,6 +4,7 @@
 // array.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -12,8 +13,11 @@
 
 namespace antichain::cuda {
 
+/// Its text is compiled in the background from when it is made; the first run waits for that.
 class Launch {
  public:
+  static constexpr std::size_t kMostSlots = 512;  // what arguments have room for: 4 KiB
+
   /// One thread for each of `threads`; they take further elements by steps of the whole grid where
   /// there are more than the GPU has room for.
   Launch(const Context& context, const std::string& text, const std::string& name,
@@ -36,8 +40,12 @@ class Launch {
   void run();
 
  private:
+  void load();
+
   Context context_;
-  cudaKernel_t kernel_ = nullptr;
+  CodeLoader::Code* code_ = nullptr;  // none of a launch without blocks
+  std::string name_;
+  cudaKernel_t kernel_ = nullptr;  // from the first run on
   unsigned blocks_ = 0;
   dim3 block_;
   std::size_t shared_bytes_;

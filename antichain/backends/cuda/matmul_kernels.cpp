@@ -51,7 +51,7 @@ struct ProductUse {
 };
 
 // One call for all matrices where they lie at equal steps, one call each otherwise.
-struct Plan {
+struct BlasCalls {
   BlasProduct product;
   std::vector<std::int64_t> a_at, b_at, out_at;  // bytes
 };
@@ -76,8 +76,8 @@ KernelFunction plan_tall(const Context& device, const ProductUse& use, const Bla
 }
 
 // Returns nothing where the library cannot do it.
-KernelFunction plan(const KernelContext& context, const std::shared_ptr<BlasLibrary>& library,
-                    const ProductUse& use) {
+KernelFunction plan_matmul(const KernelContext& context,
+                           const std::shared_ptr<BlasLibrary>& library, const ProductUse& use) {
   const Shape &a = context.inputs[use.a]->shape(), &b = context.inputs[use.b]->shape();
   const Shape& out = context.out().shape();
   const bool transpose_a = use.product.attrs().get<bool>("transpose_a");
@@ -123,8 +123,8 @@ KernelFunction plan(const KernelContext& context, const std::shared_ptr<BlasLibr
     b_at[i] *= bytes;
     out_at.push_back(static_cast<std::int64_t>(i) * sizes.rows * sizes.columns * bytes);
   }
-  const std::shared_ptr<Plan> planned(
-      new Plan{{library, sizes}, std::move(a_at), std::move(b_at), std::move(out_at)});
+  const std::shared_ptr<BlasCalls> planned(
+      new BlasCalls{{library, sizes}, std::move(a_at), std::move(b_at), std::move(out_at)});
   if (!planned->product.is_possible()) {
     return nullptr;
   }
@@ -180,7 +180,7 @@ std::optional<ProductUse> whole_use(Op fused) {
   return is_result && (use.bias || use.relu) ? std::optional(use) : std::nullopt;
 }
 
-Support supports(Op op) {
+Support supports_matmul(Op op) {
   return is_float(op.input(0).dtype()) ? Support{} : Support::no("cuBLASLt multiplies floats");
 }
 
@@ -200,7 +200,7 @@ Support supports_whole(Op fused) {
     return Support::no("it may be a sum of nothing");
   }
   return product.graph().constraints(product).empty()
-             ? supports(product)
+             ? supports_matmul(product)
              : Support::no("sizes in the body must be checked");
 }
 
@@ -218,19 +218,20 @@ Strides batch_strides(const Shape& own, const Shape& batch) {
 
 void register_matmul(KernelTable& kernels, const Context& context, bool tf32) {
   const auto library = std::make_shared<BlasLibrary>(context, tf32);
-  const Kernel product{
-      .name = "cublaslt", .supports = supports, .plan = [library](const KernelContext& seen) {
-        KernelFunction planned = plan(seen, library, {.product = seen.op});
-        ensure(planned != nullptr, "cuBLASLt has no product of this size");
-        return planned;
-      }};
+  const Kernel product{.name = "cublaslt",
+                       .supports = supports_matmul,
+                       .plan = [library](const KernelContext& seen) {
+                         KernelFunction planned = plan_matmul(seen, library, {.product = seen.op});
+                         ensure(planned != nullptr, "cuBLASLt has no product of this size");
+                         return planned;
+                       }};
   kernels.add(matmul_def(), product);
   const Kernel in_two = fused_product_kernel(matmul_def(), product, context);
   kernels.add(fused_product_def(), {.name = "cublaslt with bias and relu",
                                     .supports = supports_whole,
                                     .plan = [library, in_two](const KernelContext& seen) {
                                       KernelFunction whole =
-                                          plan(seen, library, *whole_use(seen.op));
+                                          plan_matmul(seen, library, *whole_use(seen.op));
                                       return whole ? whole : in_two.plan(seen);
                                     }});
 }

@@ -22,9 +22,9 @@ constexpr std::int64_t kStepsKept = 32,
 // exchange, where lanes have nothing else to do. Where steps are short, all of a block are written
 // out, and states that are exchanged as they are stay where lanes have put them until those of a
 // block are stored together. (Longer ones would not fit where instructions are kept.)
-class Writer {
+class NarrowChainWriter {
  public:
-  Writer(Op chain, const ChainBody& body)
+  NarrowChainWriter(Op chain, const ChainBody& body)
       : chain_(chain),
         layout_(chain),
         body_(body),
@@ -392,7 +392,7 @@ class Writer {
 }  // namespace
 
 ChainKernel narrow_chain_kernel(Op chain, const ChainBody& body) {
-  return Writer(chain, body).write();
+  return NarrowChainWriter(chain, body).write();
 }
 
 }  // namespace antichain::cuda

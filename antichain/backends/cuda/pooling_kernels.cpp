@@ -13,7 +13,7 @@ namespace antichain::cuda {
 
 namespace {
 
-KernelFunction plan(const KernelContext& context, const Context& device) {
+KernelFunction plan_max_pool(const KernelContext& context, const Context& device) {
   const Tensor &x = context.in(0), &out = context.out();
   const AxisOrder order = AxisOrder::of(*context.attrs);
   const WindowSteps steps = WindowSteps::of(*context.attrs);
@@ -102,10 +102,11 @@ extern "C" __global__ void max_pool(const Arguments a) {{
 }
 
 void register_pooling(KernelTable& kernels, const Context& context) {
-  kernels.add(max_pool_def(),
-              {.name = "generated pooling",
-               .supports = [](Op) { return Support{}; },
-               .plan = [context](const KernelContext& seen) { return plan(seen, context); }});
+  kernels.add(
+      max_pool_def(),
+      {.name = "generated pooling",
+       .supports = [](Op) { return Support{}; },
+       .plan = [context](const KernelContext& seen) { return plan_max_pool(seen, context); }});
 }
 
 }  // namespace antichain::cuda

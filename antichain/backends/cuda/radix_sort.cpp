@@ -9,20 +9,22 @@ namespace {
 
 constexpr int kDigitBits = 8;
 constexpr std::int64_t kDigits = 1 << kDigitBits;  // and threads of a block
-constexpr std::int64_t kTile = 8 * kDigits;        // elements that a block counts and places
-constexpr std::int64_t kMostBlocks = 1 << 14;
+constexpr std::int64_t kSortTile = 8 * kDigits;    // elements that a block counts and places
+constexpr std::int64_t kMostSortBlocks = 1 << 14;
 
-enum Slot : std::size_t {
-  kCount,
-  kTiles,
-  kShift,
-  kKeys,
-  kOrder,
-  kKeysTo,
-  kOrderTo,
-  kPlaces,
-  kTotals,
-  kNumSlots
+struct SortSlot {
+  enum : std::size_t {
+    kCount,
+    kTiles,
+    kShift,
+    kKeys,
+    kOrder,
+    kKeysTo,
+    kOrderTo,
+    kPlaces,
+    kTotals,
+    kNumSlots
+  };
 };
 
 // Elements of a tile are placed 256 at a time: those of a digit behind each other, first by warps,
@@ -118,7 +120,7 @@ extern "C" __global__ void place(const Arguments a) {
 }
 )";
 
-std::int64_t tiles_of(std::int64_t count) { return (count + kTile - 1) / kTile; }
+std::int64_t sort_tiles(std::int64_t count) { return (count + kSortTile - 1) / kSortTile; }
 
 std::shared_ptr<Buffer> numbers(const Context& device, std::int64_t count) {
   return DeviceContext::allocate(device, static_cast<std::size_t>(count) * sizeof(std::int64_t));
@@ -130,19 +132,19 @@ RadixSort::RadixSort(const Context& device, std::int64_t count)
     : count_(count),
       keys_{numbers(device, count), numbers(device, count)},
       order_{numbers(device, count), numbers(device, count)},
-      places_(numbers(device, kDigits * tiles_of(count))),
+      places_(numbers(device, kDigits * sort_tiles(count))),
       totals_(numbers(device, kDigits)),
-      count_digits_(device, kText, "count_digits", std::min(tiles_of(count), kMostBlocks),
-                    dim3(kDigits), std::vector<std::int64_t>(kNumSlots)),
+      count_digits_(device, kText, "count_digits", std::min(sort_tiles(count), kMostSortBlocks),
+                    dim3(kDigits), std::vector<std::int64_t>(SortSlot::kNumSlots)),
       scan_digits_(device, kText, "scan_digits", count > 0 ? kDigits : 0, dim3(kDigits),
-                   std::vector<std::int64_t>(kNumSlots)),
-      place_(device, kText, "place", std::min(tiles_of(count), kMostBlocks), dim3(kDigits),
-             std::vector<std::int64_t>(kNumSlots)) {
+                   std::vector<std::int64_t>(SortSlot::kNumSlots)),
+      place_(device, kText, "place", std::min(sort_tiles(count), kMostSortBlocks), dim3(kDigits),
+             std::vector<std::int64_t>(SortSlot::kNumSlots)) {
   for (Launch* launch : {&count_digits_, &scan_digits_, &place_}) {
-    launch->set(kCount, count);
-    launch->set(kTiles, tiles_of(count));
-    launch->set(kPlaces, places_->data());
-    launch->set(kTotals, totals_->data());
+    launch->set(SortSlot::kCount, count);
+    launch->set(SortSlot::kTiles, sort_tiles(count));
+    launch->set(SortSlot::kPlaces, places_->data());
+    launch->set(SortSlot::kTotals, totals_->data());
   }
 }
 
@@ -150,11 +152,11 @@ void RadixSort::run(int bits, bool goes_on) {
   for (int bit = 0; bit < std::max(bits, 1); bit += kDigitBits) {
     const std::size_t to = 1 - current_;
     for (Launch* launch : {&count_digits_, &scan_digits_, &place_}) {
-      launch->set(kShift, bit);
-      launch->set(kKeys, keys_[current_]->data());
-      launch->set(kOrder, goes_on || bit > 0 ? order_[current_]->data() : nullptr);
-      launch->set(kKeysTo, keys_[to]->data());
-      launch->set(kOrderTo, order_[to]->data());
+      launch->set(SortSlot::kShift, bit);
+      launch->set(SortSlot::kKeys, keys_[current_]->data());
+      launch->set(SortSlot::kOrder, goes_on || bit > 0 ? order_[current_]->data() : nullptr);
+      launch->set(SortSlot::kKeysTo, keys_[to]->data());
+      launch->set(SortSlot::kOrderTo, order_[to]->data());
       launch->run();
     }
     current_ = to;

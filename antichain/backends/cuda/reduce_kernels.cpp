@@ -7,7 +7,9 @@
 
 #include "antichain/backends/cuda/block_split.h"
 #include "antichain/backends/cuda/element_code.h"
+#include "antichain/backends/cuda/element_runs.h"
 #include "antichain/backends/cuda/fold_names.h"
+#include "antichain/backends/cuda/grid_sizes.h"
 #include "antichain/backends/cuda/launch.h"
 #include "antichain/backends/cuda/strided_loop.h"
 #include "antichain/ops/reduce.h"
@@ -17,9 +19,7 @@ namespace antichain::cuda {
 
 namespace {
 
-constexpr std::int64_t kMostOf32Bits = std::int64_t{1} << 31;
-constexpr std::int64_t kLongestRun = 8, kRunBytes = 16;
-constexpr std::int64_t kManyElements = 1 << 19;  // enough for all threads of a large GPU
+constexpr std::int64_t kEnoughElements = 1 << 19;  // enough for all threads of a large GPU
 
 // Which axes of the input are reduced: those named, or those that broadcasting had repeated.
 std::vector<bool> reduced_axes(const KernelContext& context) {
@@ -40,7 +40,7 @@ std::vector<bool> reduced_axes(const KernelContext& context) {
   return reduced;
 }
 
-StridedLoop loop_over(const Tensor& x, const std::vector<bool>& chosen, bool value) {
+StridedLoop loop_over_axes(const Tensor& x, const std::vector<bool>& chosen, bool value) {
   Shape shape;
   Strides strides;
   for (std::size_t axis = 0; axis < chosen.size(); ++axis) {
@@ -64,8 +64,8 @@ std::string place_function(const char* name, const StridedLoop& loop) {
 struct Walks {
   explicit Walks(const KernelContext& context) : Walks(context.in(0), reduced_axes(context)) {}
   Walks(const Tensor& x, const std::vector<bool>& chosen)
-      : kept(loop_over(x, chosen, false)),
-        reduced(loop_over(x, chosen, true)),
+      : kept(loop_over_axes(x, chosen, false)),
+        reduced(loop_over_axes(x, chosen, true)),
         columns(!kept.sizes.empty() && kept.strides[0].back() == 1 && kept.count > 1),
         width(widest_run(static_cast<std::int64_t>(size_of(x.dtype())))),
         split(columns ? split_columns(kept.count / width, reduced.count)
@@ -87,7 +87,7 @@ struct Walks {
                                  [length](std::int64_t stride) { return stride % length == 0; });
     };
     // Where there are few elements, more threads are faster than wider ones.
-    const bool many = reduced.count > 0 && kept.count >= kManyElements / reduced.count;
+    const bool many = reduced.count > 0 && kept.count >= kEnoughElements / reduced.count;
     std::int64_t length = columns && !many ? 1 : std::min(kLongestRun, kRunBytes / element_bytes);
     while (length > 1 && !fits(length)) {
       length /= 2;
@@ -251,7 +251,8 @@ reduce(const __grid_constant__ Arguments a) {
   return text + (walks.columns ? join_of_columns(split) : join_of_lines(split)) + "}\n";
 }
 
-KernelFunction plan(const KernelContext& context, const Context& device, const FoldName& fold) {
+KernelFunction plan_reduction(const KernelContext& context, const Context& device,
+                              const FoldName& fold) {
   const Walks walks(context);
   const std::int64_t outputs = walks.kept.count;
   require<ShapeError>(!fold.chooses || outputs == 0 || walks.reduced.count > 0,
@@ -295,12 +296,13 @@ void register_reductions(KernelTable& kernels, const Context& context) {
   defs.push_back(&sum_to_def());
   for (const OpDef* def : defs) {
     if (const std::optional<FoldName> fold = find_fold(*def)) {
-      kernels.add(*def,
-                  {.name = "generated reduction",
-                   .supports = [](Op) { return Support{}; },
-                   .plan = [context, fold = *fold](
-                               const KernelContext& seen) { return plan(seen, context, fold); },
-                   .strided_inputs = true});
+      kernels.add(*def, {.name = "generated reduction",
+                         .supports = [](Op) { return Support{}; },
+                         .plan =
+                             [context, fold = *fold](const KernelContext& seen) {
+                               return plan_reduction(seen, context, fold);
+                             },
+                         .strided_inputs = true});
     }
   }
 }

@@ -5,29 +5,22 @@
 #include <unordered_set>
 
 #include "antichain/backends/cuda/block_split.h"
+#include "antichain/backends/cuda/element_runs.h"
+#include "antichain/backends/cuda/grid_sizes.h"
 
 namespace antichain::cuda {
 
 namespace {
 
-constexpr std::int64_t kLongestRun = 8, kRunBytes = 16;
-constexpr std::int64_t kWarp = 32;
 constexpr std::int64_t kFewestOfBlock = 128;  // short rows share a block
 constexpr std::int64_t kMostThreads = 512;    // of a block: leaves each of them 128 registers
-constexpr std::int64_t kMostBlocks = 1 << 20;
+constexpr std::int64_t kMostRowBlocks = 1 << 20;
 // Of a thread that keeps its elements: more would not leave enough threads on a multiprocessor, or
 // take the compiler too long.
 constexpr std::int64_t kMostKept = 32, kKeptBytes = 320, kMostStatements = 768;
 
-std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-std::int64_t power_of_two(std::int64_t least) {
-  return static_cast<std::int64_t>(
-      std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(least, 1))));
-}
-
 // A loop over some of the axes of the domain: the rows, or the elements of one.
-StridedLoop loop_over(const KernelContext& context, const FusedShape& shape, bool rows) {
+StridedLoop loop_over_part(const KernelContext& context, const FusedShape& shape, bool rows) {
   const Shape domain = evaluate(shape.domain, *context.env);
   const auto middle = static_cast<std::ptrdiff_t>(domain.size() - shape.row_axes());
   const auto part = [&](const auto& all) {
@@ -63,8 +56,8 @@ std::int64_t kept_bytes(const KernelContext& context, const RowBody& body,
 }  // namespace
 
 RowLayout::RowLayout(const KernelContext& context, const RowBody& body)
-    : outer(loop_over(context, body.shape(), true)),
-      inner(loop_over(context, body.shape(), false)),
+    : outer(loop_over_part(context, body.shape(), true)),
+      inner(loop_over_part(context, body.shape(), false)),
       part_length(inner.count) {
   const std::vector<std::size_t> of_rows = body.row_results();
   for (std::size_t i = 0; i < context.outputs.size(); ++i) {
@@ -144,7 +137,7 @@ std::int64_t RowLayout::block_threads() const { return std::max(threads, kFewest
 
 std::int64_t RowLayout::blocks() const {
   return parts > 1 ? rows() * parts
-                   : std::min(divided_up(rows(), block_threads() / threads), kMostBlocks);
+                   : std::min(divided_up(rows(), block_threads() / threads), kMostRowBlocks);
 }
 
 bool RowLayout::is_aligned(const KernelContext& run) const {

@@ -41,7 +41,7 @@ class RowProductsPlan {
   TallReduction sums_;
 };
 
-KernelFunction plan(const KernelContext& context, const Context& device) {
+KernelFunction plan_row_products(const KernelContext& context, const Context& device) {
   if (context.in(0).shape()[0] == 0) {
     return [device](KernelContext& run) { device->fill(run.out().raw(), 0, run.out().bytes()); };
   }
@@ -49,7 +49,7 @@ KernelFunction plan(const KernelContext& context, const Context& device) {
   return [planned](KernelContext& run) { planned->run(run); };
 }
 
-Support supports(Op op) {
+Support supports_row_products(Op op) {
   if (op.output().dtype() != f32) {
     return Support::no("its numbers are not f32");
   }
@@ -68,10 +68,11 @@ Support supports(Op op) {
 }  // namespace
 
 void register_row_products(KernelTable& kernels, const Context& context) {
-  kernels.add(row_products_def(),
-              {.name = "sums of tiles",
-               .supports = supports,
-               .plan = [context](const KernelContext& seen) { return plan(seen, context); }});
+  kernels.add(row_products_def(), {.name = "sums of tiles",
+                                   .supports = supports_row_products,
+                                   .plan = [context](const KernelContext& seen) {
+                                     return plan_row_products(seen, context);
+                                   }});
 }
 
 }  // namespace antichain::cuda

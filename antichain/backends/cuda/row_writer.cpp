@@ -8,12 +8,11 @@
 
 #include "antichain/backends/cuda/element_code.h"
 #include "antichain/backends/cuda/fold_names.h"
+#include "antichain/backends/cuda/grid_sizes.h"
 
 namespace antichain::cuda {
 
 namespace {
-
-constexpr std::int64_t kMostOf32Bits = std::int64_t{1} << 31;
 
 // Every line as deep as the braces around it.
 std::string laid_out(const std::string& text) {

@@ -6,17 +6,17 @@
 #include <bit>
 
 #include "antichain/backends/cuda/element_code.h"
+#include "antichain/backends/cuda/grid_sizes.h"
 
 namespace antichain::cuda {
 
 namespace {
 
-constexpr std::int64_t kMostBlocks = 1 << 16;
-constexpr std::int64_t kMostThreads = 1024;  // of a block: as many sums lie in shared memory
-constexpr std::int64_t kFewestThreads = 32;
+constexpr std::int64_t kMostSumThreads = 1024;  // of a block: as many sums lie in shared memory
+constexpr std::int64_t kFewestSumThreads = 32;
 
 unsigned threads_for(std::int64_t size) {
-  const auto wanted = std::clamp(size, kFewestThreads, kMostThreads);
+  const auto wanted = std::clamp(size, kFewestSumThreads, kMostSumThreads);
   return std::bit_ceil(static_cast<unsigned>(wanted));
 }
 
@@ -59,7 +59,7 @@ extern "C" __global__ void running_sum(const Arguments a) {{
   }}
 }}
 )",
-                     storage_type(dtype), kMostThreads);
+                     storage_type(dtype), kMostSumThreads);
 }
 
 RunningSum::RunningSum(const Context& device, DType dtype, const AxisSplit& lines,

@@ -22,20 +22,22 @@ bool searches(std::int64_t elements, std::int64_t count) {
 }
 
 // What a kernel sees: x[outer, size, inner], updates[outer, count, inner].
-enum Slot : std::size_t {
-  kThreads,
-  kSize,
-  kInner,
-  kCount,
-  kSource,
-  kNote,
-  kIndices,
-  kOrder,
-  kStarts,
-  kX,
-  kUpdates,
-  kOut,
-  kNumSlots
+struct ScatterSlot {
+  enum : std::size_t {
+    kThreads,
+    kSize,
+    kInner,
+    kCount,
+    kSource,
+    kNote,
+    kIndices,
+    kOrder,
+    kStarts,
+    kX,
+    kUpdates,
+    kOut,
+    kNumSlots
+  };
 };
 
 // Statements that add the updates of element t, which is s of outer o and inner i.
@@ -65,7 +67,7 @@ std::string_view additions(bool along, bool grouped) {
 )";
 }
 
-KernelFunction plan(const KernelContext& context, const Context& device, bool along) {
+KernelFunction plan_scatter_add(const KernelContext& context, const Context& device, bool along) {
   const Tensor &x = context.in(0), &indices = context.in(1);
   const int axis = context.axis("axis", x.rank());
   const AxisSplit split(x.shape(), axis);
@@ -75,17 +77,17 @@ KernelFunction plan(const KernelContext& context, const Context& device, bool al
   const std::int64_t count =
       along ? indices.shape()[static_cast<std::size_t>(axis)] : indices.numel();
   const bool grouped = !searches(x.numel(), count);
-  std::vector<std::int64_t> slots(kNumSlots);
-  slots[kThreads] = x.numel();
-  slots[kSize] = split.size;
-  slots[kInner] = split.inner;
-  slots[kCount] = count;
-  slots[kSource] = device->report().source_of(std::string(context.where));
-  const std::int64_t source = slots[kSource];
+  std::vector<std::int64_t> slots(ScatterSlot::kNumSlots);
+  slots[ScatterSlot::kThreads] = x.numel();
+  slots[ScatterSlot::kSize] = split.size;
+  slots[ScatterSlot::kInner] = split.inner;
+  slots[ScatterSlot::kCount] = count;
+  slots[ScatterSlot::kSource] = device->report().source_of(std::string(context.where));
+  const std::int64_t source = slots[ScatterSlot::kSource];
   const auto launch =
       std::make_shared<Launch>(device, scatter_text(x.dtype(), indices.dtype(), along, grouped),
                                "scatter", x.numel(), std::move(slots));
-  launch->set(kNote, device->report().device_address());
+  launch->set(ScatterSlot::kNote, device->report().device_address());
   std::shared_ptr<IndexGroups> groups;
   if (grouped) {
     groups =
@@ -102,13 +104,13 @@ KernelFunction plan(const KernelContext& context, const Context& device, bool al
   return [launch, groups](KernelContext& run) {
     if (groups) {
       groups->run(run.in(1).raw());
-      launch->set(kOrder, groups->order());
-      launch->set(kStarts, groups->starts());
+      launch->set(ScatterSlot::kOrder, groups->order());
+      launch->set(ScatterSlot::kStarts, groups->starts());
     }
-    launch->set(kIndices, run.in(1).raw());
-    launch->set(kX, run.in(0).raw());
-    launch->set(kUpdates, run.in(2).raw());
-    launch->set(kOut, run.out().raw());
+    launch->set(ScatterSlot::kIndices, run.in(1).raw());
+    launch->set(ScatterSlot::kX, run.in(0).raw());
+    launch->set(ScatterSlot::kUpdates, run.in(2).raw());
+    launch->set(ScatterSlot::kOut, run.out().raw());
     launch->run();
   };
 }
@@ -153,11 +155,12 @@ extern "C" __global__ void scatter(const Arguments a) {{
 
 void register_scatter(KernelTable& kernels, const Context& device) {
   const auto add = [&](const OpDef& def, bool along) {
-    kernels.add(
-        def, {.name = "sums in order",
-              .supports = [](Op) { return Support{}; },
-              .plan = [device, along](
-                          const KernelContext& context) { return plan(context, device, along); }});
+    kernels.add(def, {.name = "sums in order",
+                      .supports = [](Op) { return Support{}; },
+                      .plan =
+                          [device, along](const KernelContext& context) {
+                            return plan_scatter_add(context, device, along);
+                          }});
   };
   add(scatter_add_def(), false);
   add(scatter_add_along_def(), true);

@@ -16,73 +16,75 @@ namespace {
 // Lines of so many elements are compared with themselves faster than they are sorted by digits.
 constexpr std::int64_t kMostCompared = 1024;
 
-enum Slot : std::size_t {
-  kElements,
-  kLines,
-  kSize,
-  kInner,
-  kKept,
-  kDescending,
-  kX,
-  kKeys,
-  kOrder,
-  kValues,
-  kIndices,
-  kNumSlots
+struct LineSlot {
+  enum : std::size_t {
+    kElements,
+    kLines,
+    kSize,
+    kInner,
+    kKept,
+    kDescending,
+    kX,
+    kKeys,
+    kOrder,
+    kValues,
+    kIndices,
+    kNumSlots
+  };
 };
 
 // What becomes of the first `kept` elements of every line.
-struct Plan {
+struct SortPlan {
   Launch compare, make_keys, make_line_keys, give;
   std::unique_ptr<RadixSort> sort;  // of long lines
   int key_bits, line_bits;
 
   void run(const Tensor& x, const Tensor& values, const Tensor& indices) {
     for (Launch* launch : {&compare, &make_keys, &give}) {
-      launch->set(kX, x.raw());
-      launch->set(kValues, values.raw());
-      launch->set(kIndices, indices.raw());
+      launch->set(LineSlot::kX, x.raw());
+      launch->set(LineSlot::kValues, values.raw());
+      launch->set(LineSlot::kIndices, indices.raw());
     }
     if (sort == nullptr) {
       compare.run();
       return;
     }
-    make_keys.set(kKeys, sort->fresh_keys());
+    make_keys.set(LineSlot::kKeys, sort->fresh_keys());
     make_keys.run();
     sort->run(key_bits);
     if (line_bits > 0) {
-      make_line_keys.set(kKeys, sort->keys());
-      make_line_keys.set(kOrder, sort->order());
+      make_line_keys.set(LineSlot::kKeys, sort->keys());
+      make_line_keys.set(LineSlot::kOrder, sort->order());
       make_line_keys.run();
       sort->run(line_bits, true);
     }
-    give.set(kOrder, sort->order());
+    give.set(LineSlot::kOrder, sort->order());
     give.run();
   }
 };
 
-KernelFunction plan(const KernelContext& context, const Context& device, bool descending) {
+KernelFunction plan_sort(const KernelContext& context, const Context& device, bool descending) {
   const Tensor& x = context.in(0);
   const int axis = context.axis("axis", x.rank());
   const AxisSplit from(x.shape(), axis), to(context.out().shape(), axis);
   const std::int64_t lines = from.outer * from.inner;
-  std::vector<std::int64_t> slots(kNumSlots);
-  slots[kElements] = x.numel();
-  slots[kLines] = lines;
-  slots[kSize] = from.size;
-  slots[kInner] = from.inner;
-  slots[kKept] = to.size;
-  slots[kDescending] = descending ? 1 : 0;
+  std::vector<std::int64_t> slots(LineSlot::kNumSlots);
+  slots[LineSlot::kElements] = x.numel();
+  slots[LineSlot::kLines] = lines;
+  slots[LineSlot::kSize] = from.size;
+  slots[LineSlot::kInner] = from.inner;
+  slots[LineSlot::kKept] = to.size;
+  slots[LineSlot::kDescending] = descending ? 1 : 0;
   const std::string text = sort_text(x.dtype());
   const bool is_short = from.size <= kMostCompared;
   const auto launch = [&](const char* name, std::int64_t threads) {
     return Launch(device, text, name, threads, slots);
   };
-  const auto planned = std::make_shared<Plan>(
-      Plan{launch("compare", x.numel()), launch("make_keys", x.numel()),
-           launch("make_line_keys", x.numel()), launch("give", lines * to.size),
-           is_short ? nullptr : std::make_unique<RadixSort>(device, x.numel()),
-           static_cast<int>(8 * size_of(x.dtype())), bits_for(lines)});
+  const auto planned = std::make_shared<SortPlan>(
+      SortPlan{launch("compare", x.numel()), launch("make_keys", x.numel()),
+               launch("make_line_keys", x.numel()), launch("give", lines * to.size),
+               is_short ? nullptr : std::make_unique<RadixSort>(device, x.numel()),
+               static_cast<int>(8 * size_of(x.dtype())), bits_for(lines)});
   return [planned](KernelContext& run) { planned->run(run.in(0), run.out(0), run.out(1)); };
 }
 
@@ -154,7 +156,7 @@ void register_sorting(KernelTable& kernels, const Context& device) {
                       .supports = [](Op) { return Support{}; },
                       .plan =
                           [device, descending](const KernelContext& context) {
-                            return plan(context, device, context.attr<bool>(descending));
+                            return plan_sort(context, device, context.attr<bool>(descending));
                           }});
   };
   add(sort_def(), "descending");

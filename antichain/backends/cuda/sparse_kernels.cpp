@@ -8,6 +8,7 @@
 
 #include "antichain/backends/cuda/csr_pattern.h"
 #include "antichain/backends/cuda/element_code.h"
+#include "antichain/backends/cuda/grid_sizes.h"
 #include "antichain/backends/cuda/sparse_product.h"
 #include "antichain/ops/sparse.h"
 
@@ -15,10 +16,9 @@ namespace antichain::cuda {
 
 namespace {
 
-constexpr std::int64_t kMostBlocks = 1 << 16;
-constexpr std::int64_t kMostThreads = 512;  // of a block: as many sums lie in shared memory
-constexpr std::int64_t kMostColumns = 64;   // of a row of the result that a block takes at once
-constexpr unsigned kWarp = 32, kWarpsPerRow = 8;
+constexpr std::int64_t kMostSparseThreads = 512;  // of a block: as many sums lie in shared memory
+constexpr std::int64_t kMostColumns = 64;  // of a row of the result that a block takes at once
+constexpr unsigned kWarpsPerRow = 8;
 
 std::string head(DType dtype, DType index) {
   return fmt::format(R"(#include "antichain/backends/cuda/device/fold.cuh"
@@ -42,7 +42,7 @@ dim3 block_for(std::int64_t rows, std::int64_t stored, std::int64_t width) {
   };
   const std::int64_t x = std::min(kMostColumns, power(std::max<std::int64_t>(width, 1)));
   const std::int64_t elements = stored / std::max<std::int64_t>(rows, 1) + 1;
-  const std::int64_t y = std::clamp<std::int64_t>(power(elements), 2, kMostThreads / x);
+  const std::int64_t y = std::clamp<std::int64_t>(power(elements), 2, kMostSparseThreads / x);
   return dim3(static_cast<unsigned>(x), static_cast<unsigned>(y));
 }
 
@@ -119,7 +119,7 @@ extern "C" __global__ void multiply(const Arguments a) {{
   }}
 }}
 )",
-                                          kMostThreads, turned ? "a.order[p]" : "p");
+                                          kMostSparseThreads, turned ? "a.order[p]" : "p");
 }
 
 // A warp per stored element.

@@ -7,31 +7,34 @@
 
 #include "antichain/backends/cuda/csr_pattern.h"
 #include "antichain/backends/cuda/element_code.h"
+#include "antichain/backends/cuda/grid_sizes.h"
 
 namespace antichain::cuda {
 
 namespace {
 
-constexpr int kA = 0, kB = 3, kResult = 6;  // inputs, as the op has them
-constexpr std::int64_t kWarp = 32, kWarpsPerBlock = 8;
-constexpr std::int64_t kMostBlocks = 1 << 14;
-constexpr std::int64_t kMostWorkspace = 1 << 26;  // bytes of rows of whole products
+constexpr int kLeftInput = 0, kRightInput = 3, kResultInput = 6;  // inputs, as the op has them
+constexpr std::int64_t kWarpsPerBlock = 8;
+constexpr std::int64_t kMostProductBlocks = 1 << 14;
+constexpr std::int64_t kMostWholeBytes = 1 << 26;  // bytes of rows of whole products
 
 // Members of SparseProduct (device/sparse_product.cuh), 8 bytes each.
-enum Slot : std::size_t {
-  kWhole = 9,
-  kStartsA,
-  kColumnsA,
-  kPlacesA,
-  kValuesA,
-  kStartsB,
-  kColumnsB,
-  kPlacesB,
-  kValuesB,
-  kStarts,
-  kColumns,
-  kOut,
-  kSlots
+struct CsrProductSlot {
+  enum : std::size_t {
+    kWhole = 9,
+    kStartsA,
+    kColumnsA,
+    kPlacesA,
+    kValuesA,
+    kStartsB,
+    kColumnsB,
+    kPlacesB,
+    kValuesB,
+    kStarts,
+    kColumns,
+    kOut,
+    kNumSlots
+  };
 };
 
 // An operand: its pattern and the slots where the kernel looks for it.
@@ -62,24 +65,26 @@ KernelFunction plan_csr_product(const KernelContext& context, const Context& dev
              turned_b = context.attr<bool>("transpose_b");
   const std::int64_t columns_a = context.size("num_columns_a"),
                      columns_b = context.size("num_columns_b");
-  const std::int64_t rows = context.in(kResult + 1).numel() - 1;
-  const std::int64_t rows_b = context.in(kB + 2).numel() - 1;
+  const std::int64_t rows = context.in(kResultInput + 1).numel() - 1;
+  const std::int64_t rows_b = context.in(kRightInput + 2).numel() - 1;
   const std::int64_t inner = turned_b ? columns_b : rows_b, columns = turned_b ? rows_b : columns_b;
   const std::int64_t count = context.out().shape()[0];
-  const SparseOperand a{std::make_shared<CsrPattern>(context, device, kA + 1, columns_a, turned_a),
-                        kA, turned_a, kStartsA},
-      b{std::make_shared<CsrPattern>(context, device, kB + 1, columns_b, turned_b), kB, turned_b,
-        kStartsB};
+  const SparseOperand a{
+      std::make_shared<CsrPattern>(context, device, kLeftInput + 1, columns_a, turned_a),
+      kLeftInput, turned_a, CsrProductSlot::kStartsA},
+      b{std::make_shared<CsrPattern>(context, device, kRightInput + 1, columns_b, turned_b),
+        kRightInput, turned_b, CsrProductSlot::kStartsB};
   const auto result =
-      std::make_shared<CsrPattern>(context, device, kResult, columns, /*turned=*/false);
+      std::make_shared<CsrPattern>(context, device, kResultInput, columns, /*turned=*/false);
   const bool by_vector = columns == 1;
   // Every warp has a row of the whole product to itself.
   const std::int64_t row_bytes = columns * static_cast<std::int64_t>(sizeof(double));
   const std::int64_t room =
-      by_vector ? kMostBlocks
-                : kMostWorkspace / std::max<std::int64_t>(1, row_bytes * kWarpsPerBlock);
+      by_vector ? kMostProductBlocks
+                : kMostWholeBytes / std::max<std::int64_t>(1, row_bytes * kWarpsPerBlock);
   const std::int64_t wanted = (count * rows + kWarpsPerBlock - 1) / kWarpsPerBlock;
-  const std::int64_t blocks = std::min({wanted, kMostBlocks, std::max<std::int64_t>(1, room)});
+  const std::int64_t blocks =
+      std::min({wanted, kMostProductBlocks, std::max<std::int64_t>(1, room)});
   // Columns outside of the result are added up as well, from whatever is there.
   const auto whole = DeviceContext::allocate_zeros(
       device, by_vector ? 0 : static_cast<std::size_t>(blocks * kWarpsPerBlock * row_bytes));
@@ -87,25 +92,25 @@ KernelFunction plan_csr_product(const KernelContext& context, const Context& dev
                                      rows,
                                      inner,
                                      columns,
-                                     context.in(kA + 1).numel(),
-                                     context.in(kB + 1).numel(),
-                                     context.in(kResult).numel(),
-                                     step_of(context.in(kA)),
-                                     step_of(context.in(kB))};
-  slots.resize(kSlots);
+                                     context.in(kLeftInput + 1).numel(),
+                                     context.in(kRightInput + 1).numel(),
+                                     context.in(kResultInput).numel(),
+                                     step_of(context.in(kLeftInput)),
+                                     step_of(context.in(kRightInput))};
+  slots.resize(CsrProductSlot::kNumSlots);
   const auto launch = std::make_shared<Launch>(
       device,
-      csr_product_text(context.out().dtype(), context.in(kResult).dtype(), turned_a, turned_b),
+      csr_product_text(context.out().dtype(), context.in(kResultInput).dtype(), turned_a, turned_b),
       by_vector ? "multiply_by_vectors" : "multiply", blocks,
       dim3(static_cast<unsigned>(kWarp * kWarpsPerBlock)), slots);
   return [a, b, result, launch, whole](KernelContext& run) {
     a.set(*launch, run);
     b.set(*launch, run);
     result->prepare(run);
-    launch->set(kWhole, whole->data());
-    launch->set(kStarts, run.in(kResult + 1).raw());
-    launch->set(kColumns, run.in(kResult).raw());
-    launch->set(kOut, run.out().raw());
+    launch->set(CsrProductSlot::kWhole, whole->data());
+    launch->set(CsrProductSlot::kStarts, run.in(kResultInput + 1).raw());
+    launch->set(CsrProductSlot::kColumns, run.in(kResultInput).raw());
+    launch->set(CsrProductSlot::kOut, run.out().raw());
     launch->run();
   };
 }

@@ -6,22 +6,22 @@
 #include <bit>
 #include <limits>
 
+#include "antichain/backends/cuda/grid_sizes.h"
+
 namespace antichain::cuda {
 
 namespace {
 
-constexpr std::int64_t kThreads = 256;
+constexpr std::int64_t kCopyThreads = 256;
 constexpr std::int64_t kInFlight = 4;         // units of a thread: kCopiesInFlight of copy.cuh
 constexpr std::int64_t kManyUnits = 1 << 18;  // more threads than a GPU has room for at a time
-constexpr std::int64_t kMostOf32Bits = std::int64_t{1} << 31;
-constexpr std::size_t kMostSlots = 512;  // what arguments of a kernel have room for: 4 KiB
-constexpr std::size_t kHeadSlots = 1;
+constexpr std::size_t kCopyHeadSlots = 1;
 
 std::size_t part_slots(std::size_t axes) { return 5 + 4 * axes; }
 
 // As many places as a launch has parts, or a few more: there are fewer different kernels then.
 std::size_t rounded_parts(std::size_t parts, std::size_t axes) {
-  return std::min(std::bit_ceil(parts), (kMostSlots - kHeadSlots) / part_slots(axes));
+  return std::min(std::bit_ceil(parts), (Launch::kMostSlots - kCopyHeadSlots) / part_slots(axes));
 }
 
 }  // namespace
@@ -65,7 +65,7 @@ StridedCopies::StridedCopies(const Context& device, std::vector<CopyPart> parts)
       longest = std::max(longest, parts_[n].num_elements());
     }
   }
-  const std::size_t most = (kMostSlots - kHeadSlots) / part_slots(axes);
+  const std::size_t most = (Launch::kMostSlots - kCopyHeadSlots) / part_slots(axes);
   for (std::size_t first = 0; first < together.size(); first += most) {
     const std::size_t count = std::min(most, together.size() - first);
     const std::size_t places = rounded_parts(count, axes);
@@ -75,8 +75,8 @@ StridedCopies::StridedCopies(const Context& device, std::vector<CopyPart> parts)
          axes,
          Launch(device,
                 copy_text(parts_[0].element_bytes(), axes, places, longest >= kMostOf32Bits),
-                "strided_copy", 1, dim3(static_cast<unsigned>(kThreads)),
-                std::vector<std::int64_t>(kHeadSlots + places * part_slots(axes)))});
+                "strided_copy", 1, dim3(static_cast<unsigned>(kCopyThreads)),
+                std::vector<std::int64_t>(kCopyHeadSlots + places * part_slots(axes)))});
   }
 }
 
@@ -95,7 +95,7 @@ void StridedCopies::run(Batch& batch, std::span<const CopyEnds> ends) const {
   std::int64_t blocks = 0;
   batch.launch.set(0, per_thread);
   for (std::size_t i = 0; i < places; ++i) {
-    std::size_t slot = kHeadSlots + i * each;
+    std::size_t slot = kCopyHeadSlots + i * each;
     if (i >= batch.parts.size()) {
       batch.launch.set(slot, std::numeric_limits<std::int64_t>::max());
       continue;
@@ -109,7 +109,7 @@ void StridedCopies::run(Batch& batch, std::span<const CopyEnds> ends) const {
     for (const std::int64_t value : parts_[n].axis_slots(unit_bytes[i], batch.axes)) {
       batch.launch.set(slot++, value);
     }
-    blocks += (units[i] + kThreads * per_thread - 1) / (kThreads * per_thread);
+    blocks += (units[i] + kCopyThreads * per_thread - 1) / (kCopyThreads * per_thread);
   }
   batch.launch.set_blocks(blocks);
   batch.launch.run();

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "antichain/backends/cuda/device/tall_form.cuh"
+#include "antichain/backends/cuda/grid_sizes.h"
 
 namespace antichain::cuda {
 
@@ -16,8 +17,6 @@ using device::kTallBlocks, device::TallProductForm, device::TallReductionForm, d
 
 inline constexpr std::int64_t kLeastTall = 4096;  // of the long axis: else cuBLASLt is fast enough
 inline constexpr std::int64_t kMostNarrow = 64;   // of the others: beyond, memory does not bound it
-
-constexpr std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // A multiprocessor issues 4 instructions for a warp each in a clock, and reads 32 numbers of shared
 // memory.

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "antichain/backends/cuda/element_runs.h"
+
 namespace antichain::cuda {
 
 namespace {
@@ -12,42 +14,41 @@ namespace {
 constexpr std::int64_t kJoinedTogether = 32, kJoiningThreads = 1024;  // see join_parts
 constexpr std::int64_t kProductBlocks = 2 * kTallBlocks;  // as many as are there at once
 
-bool is_aligned(const void* address) {
-  constexpr std::uintptr_t kWidest = 16;  // bytes that are copied at once
-  return reinterpret_cast<std::uintptr_t>(address) % kWidest == 0;
-}
-
 // The members of the kernels' arguments.
-enum ReductionSlot : std::size_t {
-  kReducedCount,
-  kReducedTiles,
-  kParts,
-  kFound,
-  kReducedOut,
-  kReducedAlignedA,
-  kReducedAlignedB,
-  kReducedA,
-  kReducedB = kReducedA + TallSources::kMost,
-  kReductionSlots = kReducedB + TallSources::kMost
+struct ReductionSlot {
+  enum : std::size_t {
+    kCount,
+    kTiles,
+    kParts,
+    kFound,
+    kOut,
+    kAlignedA,
+    kAlignedB,
+    kA,
+    kB = kA + TallSources::kMost,
+    kNumSlots = kB + TallSources::kMost
+  };
 };
-enum ProductSlot : std::size_t {
-  kCount,
-  kTiles,
-  kBlocks,
-  kAlignedA,
-  kAlignedOut,
-  kA,
-  kB,
-  kBias,
-  kOut,
-  kProductSlots
+struct ProductSlot {
+  enum : std::size_t {
+    kCount,
+    kTiles,
+    kBlocks,
+    kAlignedA,
+    kAlignedOut,
+    kA,
+    kB,
+    kBias,
+    kOut,
+    kNumSlots
+  };
 };
 
-std::int64_t tiles_of(const TallReductionForm& form, std::int64_t count) {
+std::int64_t reduction_tiles(const TallReductionForm& form, std::int64_t count) {
   return divided_up(count, form.tile);
 }
-std::int64_t parts_of(const TallReductionForm& form, std::int64_t count) {
-  return std::min<std::int64_t>(tiles_of(form, count), kTallBlocks);
+std::int64_t reduction_parts(const TallReductionForm& form, std::int64_t count) {
+  return std::min<std::int64_t>(reduction_tiles(form, count), kTallBlocks);
 }
 
 TallProductForm product_form(const BlasSizes& s) {
@@ -55,10 +56,10 @@ TallProductForm product_form(const BlasSizes& s) {
 }
 
 std::vector<std::int64_t> reduction_slots(const TallReductionForm& form, std::int64_t count) {
-  std::vector<std::int64_t> slots(kReductionSlots);
-  slots[kReducedCount] = count;
-  slots[kReducedTiles] = tiles_of(form, count);
-  slots[kParts] = parts_of(form, count);
+  std::vector<std::int64_t> slots(ReductionSlot::kNumSlots);
+  slots[ReductionSlot::kCount] = count;
+  slots[ReductionSlot::kTiles] = reduction_tiles(form, count);
+  slots[ReductionSlot::kParts] = reduction_parts(form, count);
   return slots;
 }
 
@@ -66,7 +67,7 @@ Launch sum_launch(const Context& context, const TallReductionForm& form, std::in
   return {context,
           tall_reduction_text(form),
           "sum_tiles",
-          parts_of(form, count),
+          reduction_parts(form, count),
           dim3(TallReductionForm::kThreads),
           reduction_slots(form, count),
           static_cast<std::size_t>(form.shared_floats()) * sizeof(float)};
@@ -105,10 +106,10 @@ Launch product_launch(const Context& context, const BlasSizes& s) {
   // Blocks that go through equally many tiles.
   const std::int64_t turns = divided_up(tiles, kProductBlocks);
   const std::int64_t blocks = divided_up(tiles, turns);
-  std::vector<std::int64_t> slots(kProductSlots);
-  slots[kCount] = s.rows;
-  slots[kTiles] = tiles;
-  slots[kBlocks] = blocks;
+  std::vector<std::int64_t> slots(ProductSlot::kNumSlots);
+  slots[ProductSlot::kCount] = s.rows;
+  slots[ProductSlot::kTiles] = tiles;
+  slots[ProductSlot::kBlocks] = blocks;
   return {context,
           tall_product_text(form),
           "multiply_tiles",
@@ -182,19 +183,20 @@ TallReduction::TallReduction(const Context& context, const TallReductionForm& fo
     : steps_aligned_a_(!form.along_a || count % 4 == 0),
       steps_aligned_b_(!form.along_b || count % 4 == 0),
       found_(DeviceContext::allocate(
-          context, static_cast<std::size_t>(parts_of(form, count) * form.rows() * form.columns()) *
-                       sizeof(float))),
+          context,
+          static_cast<std::size_t>(reduction_parts(form, count) * form.rows() * form.columns()) *
+              sizeof(float))),
       sum_(sum_launch(context, form, count)),
       join_(join_launch(context, form, count)) {
-  sum_.set(kFound, found_->data());
-  join_.set(kFound, found_->data());
+  sum_.set(ReductionSlot::kFound, found_->data());
+  join_.set(ReductionSlot::kFound, found_->data());
 }
 
 void TallReduction::run(Addresses a, Addresses b, void* out) {
-  set_sources(sum_, kReducedA, kReducedAlignedA, a, steps_aligned_a_);
-  set_sources(sum_, kReducedB, kReducedAlignedB, b, steps_aligned_b_);
+  set_sources(sum_, ReductionSlot::kA, ReductionSlot::kAlignedA, a, steps_aligned_a_);
+  set_sources(sum_, ReductionSlot::kB, ReductionSlot::kAlignedB, b, steps_aligned_b_);
   sum_.run();
-  join_.set(kReducedOut, out);
+  join_.set(ReductionSlot::kOut, out);
   join_.run();
 }
 
@@ -207,12 +209,12 @@ TallProduct::TallProduct(const Context& context, const BlasSizes& s)
     : multiply_(product_launch(context, s)) {}
 
 void TallProduct::run(const void* a, const void* b, void* out, const void* bias) {
-  multiply_.set(kAlignedA, std::int64_t{is_aligned(a)});
-  multiply_.set(kAlignedOut, std::int64_t{is_aligned(out)});
-  multiply_.set(kA, a);
-  multiply_.set(kB, b);
-  multiply_.set(kBias, bias);
-  multiply_.set(kOut, out);
+  multiply_.set(ProductSlot::kAlignedA, std::int64_t{is_aligned(a)});
+  multiply_.set(ProductSlot::kAlignedOut, std::int64_t{is_aligned(out)});
+  multiply_.set(ProductSlot::kA, a);
+  multiply_.set(ProductSlot::kB, b);
+  multiply_.set(ProductSlot::kBias, bias);
+  multiply_.set(ProductSlot::kOut, out);
   multiply_.run();
 }
 

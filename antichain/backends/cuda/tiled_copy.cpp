@@ -11,7 +11,7 @@ namespace antichain::cuda {
 namespace {
 
 constexpr std::int64_t kShortest = 16;  // elements of an axis: below, tiles are mostly empty
-constexpr std::int64_t kMostBlocks = (std::int64_t{1} << 31) - 1;
+constexpr std::int64_t kMostGridBlocks = (std::int64_t{1} << 31) - 1;
 constexpr std::size_t kToSlot = 0, kFromSlot = 1;
 
 // Elements along both axes of a tile: a warp reads and writes 128 bytes at once, or nearly so.
@@ -42,7 +42,7 @@ std::int64_t num_blocks(const CopyPart& part, std::size_t rows) {
 }
 
 // Members of the arguments of tiled_copy_text, in order.
-std::vector<std::int64_t> slots_of(const CopyPart& part) {
+std::vector<std::int64_t> tiled_copy_slots(const CopyPart& part) {
   const StridedLoop& loop = part.loop();
   const std::size_t rows = *source_axis(loop), columns = loop.sizes.size() - 1;
   std::vector<std::int64_t> slots = {
@@ -64,7 +64,7 @@ bool swaps_axes(const CopyPart& part) {
     return false;
   }
   const std::optional<std::size_t> rows = source_axis(loop);
-  return rows && num_blocks(part, *rows) <= kMostBlocks;
+  return rows && num_blocks(part, *rows) <= kMostGridBlocks;
 }
 
 std::string tiled_copy_text(std::int64_t element_bytes, std::size_t outer_axes) {
@@ -131,7 +131,7 @@ extern "C" __global__ void tiled_copy(const __grid_constant__ Arguments a) {{
 TiledCopy::TiledCopy(const Context& device, const CopyPart& part)
     : launch_(device, tiled_copy_text(part.element_bytes(), part.loop().sizes.size() - 2),
               "tiled_copy", num_blocks(part, *source_axis(part.loop())), dim3(256),
-              slots_of(part)) {}
+              tiled_copy_slots(part)) {}
 
 void TiledCopy::run(const void* to, const void* from) {
   launch_.set(kToSlot, to);

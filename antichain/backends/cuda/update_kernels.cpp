@@ -19,12 +19,11 @@ std::string rule_name(const std::string& op) {
   return camel_case(op.substr(0, op.rfind("_update")));
 }
 
-constexpr std::int64_t kThreads = 256, kTogether = 4;  // elements that a thread has in flight
-constexpr std::int64_t kPerBlock = 2 * kThreads * kTogether;  // elements
-constexpr std::size_t kMostSlots = 512;  // what arguments of a kernel have room for: 4 KiB
+constexpr std::int64_t kUpdateThreads = 256, kTogether = 4;  // elements that a thread has in flight
+constexpr std::int64_t kUpdatesPerBlock = 2 * kUpdateThreads * kTogether;  // elements
 
 // Members of `Arguments` before the parameters, and of each of those.
-constexpr std::size_t kHeadSlots = 2;
+constexpr std::size_t kUpdateHeadSlots = 2;
 std::size_t parameter_slots(std::size_t states) { return 3 + 2 * states; }
 
 // Whether to do anything is read on the GPU: the host waits for nothing. Every block belongs to one
@@ -87,8 +86,8 @@ extern "C" __global__ void update(const __grid_constant__ Arguments a) {{
   }}
 }}
 )",
-                     first, states, parameters, rule, kPerBlock, kTogether, declarations, loads,
-                     names, stores);
+                     first, states, parameters, rule, kUpdatesPerBlock, kTogether, declarations,
+                     loads, names, stores);
 }
 
 // The parameters of an update that one launch changes.
@@ -97,26 +96,26 @@ struct UpdateLaunch {
   Launch launch;
 };
 
-KernelFunction plan(const KernelContext& context, const Context& device) {
+KernelFunction plan_updates(const KernelContext& context, const Context& device) {
   const std::vector<std::vector<std::string>> states = updated_states(*context.attrs);
   const std::size_t each = parameter_slots(states[0].size());
-  const std::size_t most = (kMostSlots - kHeadSlots) / each;
+  const std::size_t most = (Launch::kMostSlots - kUpdateHeadSlots) / each;
   const auto launches = std::make_shared<std::vector<UpdateLaunch>>();
   for (std::size_t first = 0; first < states.size(); first += most) {
     const std::size_t count = std::min(most, states.size() - first);
-    std::vector<std::int64_t> slots(kHeadSlots + count * each);
+    std::vector<std::int64_t> slots(kUpdateHeadSlots + count * each);
     std::int64_t blocks = 0;
     for (std::size_t i = 0; i < count; ++i) {
       const std::int64_t elements = context.inputs[first + i]->numel();
-      slots[kHeadSlots + i * each] = blocks;
-      slots[kHeadSlots + i * each + 1] = elements;
-      blocks += (elements + kPerBlock - 1) / kPerBlock;
+      slots[kUpdateHeadSlots + i * each] = blocks;
+      slots[kUpdateHeadSlots + i * each + 1] = elements;
+      blocks += (elements + kUpdatesPerBlock - 1) / kUpdatesPerBlock;
     }
     const std::string text = update_text(rule_name(context.op.def().name), context.in(0).dtype(),
                                          states[0].size(), count);
     launches->push_back({first, count,
                          Launch(device, text, "update", blocks,
-                                dim3(static_cast<unsigned>(kThreads)), std::move(slots))});
+                                dim3(static_cast<unsigned>(kUpdateThreads)), std::move(slots))});
   }
   return [launches, states, each](KernelContext& run) {
     for (UpdateLaunch& part : *launches) {
@@ -124,7 +123,7 @@ KernelFunction plan(const KernelContext& context, const Context& device) {
       part.launch.set(1, run.inputs[states.size() + 1]->raw());
       for (std::size_t i = 0; i < part.count; ++i) {
         const std::vector<std::string>& own = states[part.first + i];
-        const std::size_t slot = kHeadSlots + i * each + 2;
+        const std::size_t slot = kUpdateHeadSlots + i * each + 2;
         part.launch.set(slot, run.inputs[part.first + i]->raw());
         // The kernel is started when the memory of all is known; the stream keeps the order.
         const auto note = [&](const UpdatedMemory& memory) {
@@ -181,10 +180,11 @@ std::string update_code(const KernelContext& context) {
 
 void register_optimiser_steps(KernelTable& kernels, const Context& context) {
   for (const OpDef* def : update_family()) {
-    kernels.add(*def,
-                {.name = "generated step",
-                 .supports = [](Op) { return Support{}; },
-                 .plan = [context](const KernelContext& seen) { return plan(seen, context); }});
+    kernels.add(
+        *def,
+        {.name = "generated step",
+         .supports = [](Op) { return Support{}; },
+         .plan = [context](const KernelContext& seen) { return plan_updates(seen, context); }});
   }
   kernels.add(add_update_def(),
               {.name = "generated step",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "antichain/backends/cuda/grid_sizes.h"
 #include "antichain/backends/cuda/weighted_scan_kernels.h"
 
 namespace antichain::cuda {
@@ -10,27 +11,27 @@ namespace {
 
 constexpr std::int64_t kLongestChunk = std::int64_t{1} << 30;  // kernels count steps in 32 bits
 
-std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 // Slots of the arguments.
-enum Slot : std::size_t {
-  kSteps,
-  kPlaces,
-  kReverse,
-  kChunk,
-  kChunks,
-  kWeightsAt,
-  kBAt,
-  kInitialAt,
-  kBefore,
-  kLast,
-  kProducts,
-  kCarried,
-  kGroup,
-  kGroups,
-  kJoined,
-  kEntered,
-  kFactors  // of each weight; coefficients are behind them
+struct WeightedSlot {
+  enum : std::size_t {
+    kSteps,
+    kPlaces,
+    kReverse,
+    kChunk,
+    kChunks,
+    kWeightsAt,
+    kBAt,
+    kInitialAt,
+    kBefore,
+    kLast,
+    kProducts,
+    kCarried,
+    kGroup,
+    kGroups,
+    kJoined,
+    kEntered,
+    kFactors  // of each weight; coefficients are behind them
+  };
 };
 
 }  // namespace
@@ -44,10 +45,10 @@ WeightedLaunches::WeightedLaunches(const Context& device, const WeightedForm& fo
   const std::int64_t group = choose_group(layout, chunks);
   const std::int64_t groups = divided_up(chunks, group);
   std::vector<std::int64_t> slots = {steps, places, reverse ? 1 : 0, chunk, chunks};
-  coefficients_at_ = kFactors + form.weight_to.size();
+  coefficients_at_ = WeightedSlot::kFactors + form.weight_to.size();
   slots.resize(coefficients_at_ + form.diagonals.size() + form.products.size());
-  slots[kGroup] = group;
-  slots[kGroups] = groups;
+  slots[WeightedSlot::kGroup] = group;
+  slots[WeightedSlot::kGroups] = groups;
   const std::string text = weighted_scan_text(form, sizes.units, sizes.adds);
   const auto launch = [&](const char* name, std::int64_t blocks, int threads, int floats) {
     return Launch(device, text, name, blocks, dim3(static_cast<unsigned>(threads)), slots,
@@ -91,21 +92,21 @@ WeightedLaunches::WeightedLaunches(const Context& device, const WeightedForm& fo
 
 void WeightedLaunches::run(const WeightedAddresses& at) {
   for (Launch& launch : launches_) {
-    launch.set(kWeightsAt, at.weights);
-    launch.set(kBAt, at.b);
-    launch.set(kInitialAt, at.initial);
-    launch.set(kBefore, at.before);
-    launch.set(kLast, at.last);
+    launch.set(WeightedSlot::kWeightsAt, at.weights);
+    launch.set(WeightedSlot::kBAt, at.b);
+    launch.set(WeightedSlot::kInitialAt, at.initial);
+    launch.set(WeightedSlot::kBefore, at.before);
+    launch.set(WeightedSlot::kLast, at.last);
     for (std::size_t i = 0; i < at.factors.size(); ++i) {
-      launch.set(kFactors + i, at.factors[i]);
+      launch.set(WeightedSlot::kFactors + i, at.factors[i]);
     }
     if (products_) {
-      launch.set(kProducts, products_->data());
-      launch.set(kCarried, carried_->data());
+      launch.set(WeightedSlot::kProducts, products_->data());
+      launch.set(WeightedSlot::kCarried, carried_->data());
     }
     if (joined_) {
-      launch.set(kJoined, joined_->data());
-      launch.set(kEntered, entered_->data());
+      launch.set(WeightedSlot::kJoined, joined_->data());
+      launch.set(WeightedSlot::kEntered, entered_->data());
     }
     for (std::size_t i = 0; i < at.coefficients.size(); ++i) {
       launch.set(coefficients_at_ + i, at.coefficients[i]);

@@ -12,8 +12,8 @@ namespace antichain::cuda {
 
 namespace {
 
-constexpr int kWeights = 0, kInitial = 1, kFirstCoefficient = 2;  // inputs
-constexpr int kFirstFactors = 2;                                  // outputs
+constexpr int kWeights = 0, kWeightedInitial = 1, kFirstCoefficient = 2;  // inputs
+constexpr int kFirstFactors = 2;                                          // outputs
 
 class WeightedScanPlan {
  public:
@@ -31,7 +31,7 @@ class WeightedScanPlan {
     }
     WeightedAddresses at{
         .weights = addresses[kWeights],
-        .initial = addresses[kInitial],
+        .initial = addresses[kWeightedInitial],
         .b = adds_ ? addresses.back() : nullptr,
         .coefficients = {addresses.begin() + kFirstCoefficient, addresses.end() - (adds_ ? 1 : 0)},
         .before = address_of(context, 0),
@@ -69,16 +69,16 @@ class WeightedScanPlan {
   WeightedLaunches launches_;
 };
 
-KernelFunction plan(const KernelContext& context, const Context& device) {
+KernelFunction plan_weighted_scan(const KernelContext& context, const Context& device) {
   const Tensor &all = context.out(0), &last = context.out(1);
   if (last.numel() == 0) {
     return [](KernelContext&) {};
   }
   if (all.numel() == 0) {  // no step
     const auto initial =
-        std::make_shared<PackedInput>(PackedInput::whole(device, context.in(kInitial)));
+        std::make_shared<PackedInput>(PackedInput::whole(device, context.in(kWeightedInitial)));
     return [device, initial](KernelContext& run) {
-      device->copy(run.out(1).raw(), initial->address(run.in(kInitial)), run.out(1).bytes(),
+      device->copy(run.out(1).raw(), initial->address(run.in(kWeightedInitial)), run.out(1).bytes(),
                    cudaMemcpyDeviceToDevice);
     };
   }
@@ -86,7 +86,7 @@ KernelFunction plan(const KernelContext& context, const Context& device) {
   return [planned](KernelContext& run) { planned->run(run); };
 }
 
-Support supports(Op op) {
+Support supports_weighted_scan(Op op) {
   const WeightedForm form = WeightedForm::of(op.attrs());
   const Dim units = op.input(kWeights).dim(1);
   if (op.input(kWeights).dtype() != f32) {
@@ -149,10 +149,11 @@ extern "C" __global__ void __launch_bounds__(32 * ScanSizes<Form>::kLayout.insid
 }
 
 void register_weighted_scan(KernelTable& kernels, const Context& context) {
-  kernels.add(weighted_scan_def(),
-              {.name = "scan of weights",
-               .supports = supports,
-               .plan = [context](const KernelContext& seen) { return plan(seen, context); }});
+  kernels.add(weighted_scan_def(), {.name = "scan of weights",
+                                    .supports = supports_weighted_scan,
+                                    .plan = [context](const KernelContext& seen) {
+                                      return plan_weighted_scan(seen, context);
+                                    }});
 }
 
 }  // namespace antichain::cuda

@@ -17,11 +17,11 @@ namespace {
 
 constexpr std::int64_t kMostBytes = std::int64_t{2} << 30;  // for trying
 constexpr int kRuns = 5;                                    // of a chunk; the fastest counts
-constexpr float kClearlyFaster = 0.98F;  // of the time: otherwise the estimate is kept
+constexpr float kFasterThanEstimated = 0.98F;  // of the time: otherwise the estimate is kept
 constexpr int kOfCoefficients = 0x3f, kOfWeights = 0x3d;  // bytes of 0.75 and of 0.046
 
 // What a choice depends on; another version of the kernels has another number.
-std::string describe(const WeightedForm& form, const WeightedSizes& sizes) {
+std::string describe_scan(const WeightedForm& form, const WeightedSizes& sizes) {
   std::string text =
       fmt::format("weighted scan 1: {} steps of {} states of {} x {}{}, weights to", sizes.steps,
                   sizes.places, form.states, sizes.units, sizes.adds ? " and b" : "");
@@ -38,9 +38,9 @@ std::string describe(const WeightedForm& form, const WeightedSizes& sizes) {
 }
 
 // A scan on memory of its own, of numbers that neither vanish nor grow fast.
-class Trial {
+class ScanTrial {
  public:
-  Trial(const Context& device, const WeightedForm& form, const WeightedSizes& sizes)
+  ScanTrial(const Context& device, const WeightedForm& form, const WeightedSizes& sizes)
       : device_(device), form_(form), sizes_(sizes), watch_(device) {
     const std::int64_t part = sizes.steps * sizes.places * sizes.units;
     const std::int64_t weights =
@@ -91,13 +91,13 @@ class Trial {
   WeightedAddresses at_{};
 };
 
-std::int64_t fastest_near(std::int64_t estimated, Trial& trial, std::int64_t steps) {
+std::int64_t fastest_near(std::int64_t estimated, ScanTrial& trial, std::int64_t steps) {
   std::int64_t chosen = estimated;
   float best = trial.time_of(estimated);
   for (const std::int64_t chunk : chunks_near(estimated)) {
     if (chunk != estimated && chunk < steps) {
       const float time = trial.time_of(chunk);
-      if (time < kClearlyFaster * best) {
+      if (time < kFasterThanEstimated * best) {
         best = time;
         chosen = chunk;
       }
@@ -110,7 +110,7 @@ std::int64_t fastest_near(std::int64_t estimated, Trial& trial, std::int64_t ste
 
 std::optional<std::int64_t> remembered_chunk(const MeasuredChoices& choices,
                                              const WeightedForm& form, const WeightedSizes& sizes) {
-  const std::optional<std::string> found = choices.find(describe(form, sizes));
+  const std::optional<std::string> found = choices.find(describe_scan(form, sizes));
   std::int64_t chunk = 0;
   if (found &&
       std::from_chars(found->data(), found->data() + found->size(), chunk).ec == std::errc() &&
@@ -130,13 +130,13 @@ std::int64_t tuned_chunk(const Context& device, const WeightedForm& form,
   if (const std::optional<std::int64_t> chunk = remembered_chunk(choices, form, sizes)) {
     return *chunk;
   }
-  if (Trial::bytes(form, sizes) > kMostBytes || !MeasuredChoices::may_measure(device)) {
+  if (ScanTrial::bytes(form, sizes) > kMostBytes || !MeasuredChoices::may_measure(device)) {
     return estimated;
   }
   try {
-    Trial trial(device, form, sizes);
+    ScanTrial trial(device, form, sizes);
     const std::int64_t fastest = fastest_near(estimated, trial, sizes.steps);
-    return choices.keep(describe(form, sizes), std::to_string(fastest)) ? fastest : estimated;
+    return choices.keep(describe_scan(form, sizes), std::to_string(fastest)) ? fastest : estimated;
   } catch (const OutOfMemory&) {  // a smaller program will measure it
     return estimated;
   }

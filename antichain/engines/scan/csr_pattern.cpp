@@ -8,12 +8,6 @@
 
 namespace antichain::scan {
 
-namespace {
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
-
-}  // namespace
-
 double CsrPattern::sparsity() const {
   const double elements = static_cast<double>(rows()) * static_cast<double>(num_columns);
   return elements == 0 ? 0 : 1 - static_cast<double>(stored()) / elements;

@@ -2,11 +2,15 @@
 // before training.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 namespace antichain::scan {
+
+/// Returns the number of a row, a column or an element as an index into a vector.
+inline std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 /// Holds the places of a sparse matrix in CSR form. A place may hold a zero; others always do.
 struct CsrPattern {
@@ -17,10 +21,8 @@ struct CsrPattern {
   std::int64_t rows() const { return static_cast<std::int64_t>(row_starts.size()) - 1; }
   std::int64_t stored() const { return static_cast<std::int64_t>(columns.size()); }
   std::span<const std::int32_t> row(std::int64_t index) const {
-    const auto at = static_cast<std::size_t>(index);
-    return std::span(columns).subspan(
-        static_cast<std::size_t>(row_starts[at]),
-        static_cast<std::size_t>(row_starts[at + 1] - row_starts[at]));
+    const std::int32_t start = row_starts[at(index)];
+    return std::span(columns).subspan(at(start), at(row_starts[at(index) + 1] - start));
   }
   /// Returns the share of the elements that are always zero.
   double sparsity() const;

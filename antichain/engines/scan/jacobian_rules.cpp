@@ -23,7 +23,7 @@ namespace {
 // Elements of a full matrix, per example.
 constexpr std::int64_t kLargestFull = std::int64_t{1} << 20;
 
-bool has_derivative(const OpDef& def) { return def.vjp || def.decompose; }
+bool has_vjp(const OpDef& def) { return def.vjp || def.decompose; }
 
 BuildJacobian by_rule(const JacobianUse& use) {
   using Rule = BuildJacobian (*)(const JacobianUse&);
@@ -94,12 +94,12 @@ SparseJacobian jacobian_by_unit_vectors(Op op, const std::vector<int>& inputs) {
 
 bool has_jacobian_rule(Op op, const std::vector<int>& inputs) {
   const std::optional<JacobianUse> use = JacobianUse::of(op, inputs);
-  return use && has_derivative(op.def()) && by_rule(*use);
+  return use && has_vjp(op.def()) && by_rule(*use);
 }
 
 BuildJacobian find_jacobian(Op op, const std::vector<int>& inputs) {
   const std::optional<JacobianUse> use = JacobianUse::of(op, inputs);
-  if (!use || !has_derivative(op.def())) {
+  if (!use || !has_vjp(op.def())) {
     return {};
   }
   if (BuildJacobian build = by_rule(*use)) {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "antichain/autodiff/walk.h"
 #include "antichain/graph/traversal.h"
 #include "antichain/ops/catalogue.h"
 #include "antichain/ops/fused.h"
@@ -89,8 +90,6 @@ int layer_norm_limit(Op op, int input) {
 // Images: the first axis counts them.
 int image_limit(Op, int input) { return input == 0 ? 1 : 0; }
 
-bool has_rule(const OpDef& def) { return def.vjp || def.jvp || def.decompose; }
-
 }  // namespace
 
 int axes_kept_by(Op op, int input) {
@@ -146,7 +145,7 @@ int kept_axes(Graph& graph, RegionId region, const std::vector<Var>& params,
         own = std::min({own, found->second, axes_kept_by(op, i)});
       }
     }
-    if (own != kNoLimit && has_rule(op.def())) {
+    if (own != kNoLimit && has_derivative(op.def())) {
       for (Var output : op.outputs()) {
         if (is_float(output.dtype())) {
           kept[output.id()] = std::min(own, output.rank());

@@ -32,8 +32,6 @@ std::vector<int> slots_of(Op op, Var value) {
   return slots;
 }
 
-bool has_derivative(const OpDef& def) { return def.vjp || def.jvp || def.decompose; }
-
 // Multiplies along all ways through a stage and adds them up.
 SparseJacobian accumulated(const std::vector<Dependence>& dependences, Var from, Var to) {
   std::unordered_map<VarId, SparseJacobian> found;

@@ -10,8 +10,6 @@ namespace antichain::scan {
 
 namespace {
 
-bool has_derivative(const OpDef& def) { return def.vjp || def.jvp || def.decompose; }
-
 // Ops and values between the starts and the end as the nodes of a tree: the parent of a node is the
 // next one that all paths to the end go through (its immediate post-dominator).
 class PathTree {

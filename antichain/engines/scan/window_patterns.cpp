@@ -4,8 +4,6 @@ namespace antichain::scan {
 
 namespace {
 
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
-
 // A window that covers a position, and which of its elements does.
 struct Tap {
   std::int64_t output, element;

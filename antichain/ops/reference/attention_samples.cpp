@@ -24,14 +24,14 @@ SampleInput flags(const Sizes& sizes, std::vector<std::int64_t> values) {
   return {{sizes.batch, sizes.keys}, 0, 2, boolean, std::move(values)};
 }
 
-ScoreOptions options_of(Inputs in, std::size_t mask, bool causal) {
+ScoreOptions sample_options(Inputs in, std::size_t mask, bool causal) {
   return {.scale = 0.5, .causal = causal, .mask = in.size() > mask ? in[mask] : Var()};
 }
 
 // A query that sees nothing has an lse beside which differences of others are lost.
 auto forward(bool causal, bool with_lse) {
   return [causal, with_lse](Graph&, Inputs in) {
-    const Attended result = attention(in[0], in[1], in[2], options_of(in, 3, causal));
+    const Attended result = attention(in[0], in[1], in[2], sample_options(in, 3, causal));
     // What is computed from 16-bit scores is as exact as these.
     return with_lse ? std::vector<Var>{result.output, cast(result.lse, in[0].dtype())}
                     : std::vector<Var>{result.output};
@@ -40,7 +40,7 @@ auto forward(bool causal, bool with_lse) {
 
 auto backward(bool causal) {
   return [causal](Graph&, Inputs in) {
-    const ScoreOptions options = options_of(in, 4, causal);
+    const ScoreOptions options = sample_options(in, 4, causal);
     const Attended attended = attention(in[1], in[2], in[3], options);
     const AttentionGradient grads =
         attention_gradient(in[0], in[1], in[2], in[3], attended, options);

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "antichain/graph/kernel_context.h"
@@ -19,6 +21,10 @@ void visit_compute(DType dtype, F&& f) {
     f(std::int64_t{});
   }
 }
+
+/// The type in which elements of type T are computed, as above.
+template <class T>
+using Compute = std::conditional_t<std::is_integral_v<T>, std::int64_t, double>;
 
 /// Returns the elements in row-major order as C (double or int64).
 template <class C>

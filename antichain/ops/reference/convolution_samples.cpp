@@ -47,7 +47,7 @@ std::vector<ConvCase> conv_cases() {
   return cases;
 }
 
-Dims spatial_sizes(const Shape& x, const ConvOptions& options) {
+Dims spatial_dims(const Shape& x, const ConvOptions& options) {
   return to_dims(AxisOrder{options.channels_last}.spatial(x));
 }
 
@@ -66,7 +66,7 @@ std::vector<Sample> conv_samples() {
 std::vector<Sample> conv_input_gradient_samples() {
   std::vector<Sample> samples;
   for (const ConvCase& use : conv_cases()) {
-    const Dims input = spatial_sizes(use.x, use.options);
+    const Dims input = spatial_dims(use.x, use.options);
     samples.push_back(
         {use.label, {{use.output}, {use.weight}}, [use, input](Graph&, std::span<const Var> in) {
            return std::vector<Var>{conv_input_gradient(in[0], in[1], input, use.options)};

@@ -8,8 +8,7 @@
 
 #include "antichain/base/error.h"
 
-namespace antichain::scan {
-namespace {
+namespace antichain::scan::csr_pattern_test {
 
 using Dense = std::vector<std::vector<int>>;  // 1 where an element is stored
 
@@ -112,5 +111,4 @@ TEST(CsrPattern, EmptyAndSmall) {
   EXPECT_EQ(product_pattern(full_pattern(3, 0), full_pattern(0, 2)).stored(), 0);
 }
 
-}  // namespace
-}  // namespace antichain::scan
+}  // namespace antichain::scan::csr_pattern_test

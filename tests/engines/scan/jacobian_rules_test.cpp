@@ -18,8 +18,7 @@
 #include "antichain/session/session.h"
 #include "tests/conformance/compare.h"
 
-namespace antichain::scan {
-namespace {
+namespace antichain::scan::jacobian_rules_test {
 
 // Builds an op from inputs, the first of which it is differentiated by.
 using Build = std::function<Var(std::span<const Var> in)>;
@@ -241,5 +240,4 @@ TEST(JacobianRules, PrunedWeightsHaveNoPlace) {
   }
 }
 
-}  // namespace
-}  // namespace antichain::scan
+}  // namespace antichain::scan::jacobian_rules_test

@@ -13,8 +13,7 @@
 #include "antichain/ops/slicing.h"
 #include "antichain/ops/sorting.h"
 
-namespace antichain::scan {
-namespace {
+namespace antichain::scan::kept_axes_test {
 
 // The axes that a step keeps of a state [batch, 4, 3]; `w` is a matrix [3, 3] that it captures.
 int kept(const std::function<Var(Var state, Var w)>& step) {
@@ -65,5 +64,4 @@ TEST(KeptAxes, OfSeveralStates) {
   EXPECT_EQ(kept_axes(graph, region, {h, c, m}, {next_h, next_c, next_m}), 1);
 }
 
-}  // namespace
-}  // namespace antichain::scan
+}  // namespace antichain::scan::kept_axes_test

@@ -16,8 +16,7 @@
 #include "tests/conformance/compare.h"
 #include "tests/conformance/remote_backend.h"
 
-namespace antichain {
-namespace {
+namespace antichain::newton_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -305,5 +304,4 @@ TEST(Newton, IsNotForASmallMemory) {
   EXPECT_THAT(warnings, ElementsAre(HasSubstr("chains run step by step: Newton's method keeps")));
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::newton_test

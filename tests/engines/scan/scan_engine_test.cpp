@@ -20,8 +20,7 @@
 #include "tests/conformance/compare.h"
 #include "tests/engines/scan/random_values.h"
 
-namespace antichain {
-namespace {
+namespace antichain::scan_engine_test {
 
 // Builds a loss of inputs, some of whose sizes may be symbols, with an engine for its chains.
 using Loss = std::function<Var(const Vars& in, const std::string& engine)>;
@@ -359,5 +358,4 @@ TEST(ScanEngine, SaysWhatItCannotDo) {
                NotSupported);
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::scan_engine_test

@@ -21,8 +21,7 @@
 #include "tests/conformance/compare.h"
 #include "tests/engines/scan/random_values.h"
 
-namespace antichain::scan {
-namespace {
+namespace antichain::scan::stack_walk_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -280,5 +279,4 @@ TEST(StackWalk, SaysWhyItGoesStageByStage) {
             "matrices of known size");
 }
 
-}  // namespace
-}  // namespace antichain::scan
+}  // namespace antichain::scan::stack_walk_test

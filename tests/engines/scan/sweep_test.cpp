@@ -8,8 +8,7 @@
 #include "antichain/base/error.h"
 #include "antichain/ops/affine_scan.h"
 
-namespace antichain::scan {
-namespace {
+namespace antichain::scan::sweep_test {
 
 // Numbers modulo a prime, so that products of any length are exact.
 constexpr std::int64_t kPrime = 1'000'003;
@@ -129,5 +128,4 @@ TEST(Sweep, WrongAlgorithms) {
   EXPECT_THROW(plan_sweep(3, kScanHybrid, 3), InvalidArgument);
 }
 
-}  // namespace
-}  // namespace antichain::scan
+}  // namespace antichain::scan::sweep_test

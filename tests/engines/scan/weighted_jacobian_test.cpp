@@ -16,8 +16,7 @@
 #include "tests/conformance/compare.h"
 #include "tests/engines/scan/random_values.h"
 
-namespace antichain {
-namespace {
+namespace antichain::weighted_jacobian_test {
 
 using testing::HasSubstr;
 
@@ -138,5 +137,4 @@ TEST(WeightedJacobian, MatricesThatChangeAreNoWeights) {
               HasSubstr("no product of a state and a weight that stays the same"));
 }
 
-}  // namespace
-}  // namespace antichain
+}  // namespace antichain::weighted_jacobian_test

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <unordered_map>
 
@@ -243,6 +245,59 @@ Name write_op(Writer& w, Op op, const Names& x) {
   return to == DType::bf16 && !row.exact ? w.round_to_bf16(result) : result;
 }
 
+bool is_arithmetic(const Cluster::Step& step) {
+  const std::string& name = step.op.def().name;
+  return name == "add" || name == "subtract" || name == "multiply" || name == "divide";
+}
+
+bool is_power_of_two(double value) {
+  int exponent = 0;
+  return std::abs(std::frexp(value, &exponent)) == 0.5;
+}
+
+// Which numbers are part of the code, because that makes it faster: dividing by a power of two is
+// multiplying, adding 0 may be nothing, and a comparison need not mind a NaN that cannot be. Other
+// numbers in arithmetic alone are as good as unknown ones.
+std::vector<bool> find_literals(const Cluster& cluster) {
+  const bool compares = !std::ranges::all_of(cluster.steps, is_arithmetic);
+  std::vector<bool> literals;
+  for (const Tensor& number : cluster.numbers) {
+    const double value = number.cast(DType::f64).item<double>();
+    literals.push_back(compares || !is_float(number.dtype()) || !std::isfinite(value) ||
+                       value == 0 || is_power_of_two(value));
+  }
+  return literals;
+}
+
+Name write_literal(const Tensor& number) {
+  return is_float(number.dtype()) || number.dtype() == DType::boolean
+             ? Writer::number(number.dtype(), number.cast(DType::f64).item<double>())
+             : fmt::format("{}", number.cast(DType::i64).item<std::int64_t>());
+}
+
+// Reads the numbers that are given, as doubles, and returns the names of all.
+Names write_numbers(Writer& w, const Cluster& cluster) {
+  const std::vector<bool> literals = find_literals(cluster);
+  Names names;
+  int given = 0;
+  for (std::size_t n = 0; n < literals.size(); ++n) {
+    if (literals[n]) {
+      names.push_back(write_literal(cluster.numbers[n]));
+      continue;
+    }
+    if (given == 0) {
+      w.line("  %given.at = getelementptr ptr, ptr %in, i64 {}", cluster.inputs.size());
+      w.line("  %given = load ptr, ptr %given.at");
+    }
+    const Name at = w.emit("getelementptr double, ptr %given, i64 {}", given++);
+    const Name wide = w.emit("load double, ptr {}", at);
+    names.push_back(cluster.numbers[n].dtype() == DType::f64
+                        ? wide
+                        : w.emit("fptrunc double {} to float", wide));  // which is exact
+  }
+  return names;
+}
+
 constexpr const char* kDeclarations = R"(
 declare float @llvm.fabs.f32(float)
 declare double @llvm.fabs.f64(double)
@@ -304,6 +359,7 @@ std::string cluster_code(const Cluster& cluster) {
       ++outputs;
     }
   }
+  const Names numbers = write_numbers(w, cluster);
   w.line("  %some = icmp sgt i64 %count, 0");
   w.line("  br i1 %some, label %loop, label %end");
   w.line("loop:");
@@ -312,11 +368,7 @@ std::string cluster_code(const Cluster& cluster) {
   for (std::size_t n = 0; n < cluster.inputs.size(); ++n) {
     values.push_back(w.load(cluster.inputs[n], fmt::format("%in{}", n)));
   }
-  for (const Tensor& number : cluster.numbers) {
-    values.push_back(is_float(number.dtype()) || number.dtype() == DType::boolean
-                         ? Writer::number(number.dtype(), number.cast(DType::f64).item<double>())
-                         : fmt::format("{}", number.cast(DType::i64).item<std::int64_t>()));
-  }
+  values.insert(values.end(), numbers.begin(), numbers.end());
   std::vector<std::pair<DType, Name>> results;
   for (const Cluster::Step& step : cluster.steps) {
     Names operands;
@@ -339,6 +391,17 @@ std::string cluster_code(const Cluster& cluster) {
   w.line("  ret void");
   w.line("}}");
   return w.text() + kDeclarations;
+}
+
+std::vector<double> given_numbers(const Cluster& cluster) {
+  const std::vector<bool> literals = find_literals(cluster);
+  std::vector<double> given;
+  for (std::size_t n = 0; n < literals.size(); ++n) {
+    if (!literals[n]) {
+      given.push_back(cluster.numbers[n].cast(DType::f64).item<double>());
+    }
+  }
+  return given;
 }
 
 }  // namespace antichain::cpu

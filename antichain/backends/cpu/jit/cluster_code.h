@@ -13,8 +13,9 @@
 
 namespace antichain::cpu {
 
-/// Computes `count` elements of packed outputs from packed inputs. An output may be the memory of
-/// an input, element for element.
+/// Computes `count` elements of packed outputs from packed inputs, behind which `in` points at the
+/// numbers that are given to the code (given_numbers). An output may be the memory of an input,
+/// element for element.
 using ClusterLoop = void (*)(const void* const* in, void* const* out, std::int64_t count);
 
 /// Returns whether there is code for an element-wise op on its element types.
@@ -28,14 +29,17 @@ struct Cluster {
     bool is_output = false;
   };
   std::vector<DType> inputs;
-  std::vector<Tensor> numbers;  // of one element; they become part of the code
+  std::vector<Tensor> numbers;  // of one element
   std::vector<Step> steps;
   bool contract = false;  // a * b + c may be rounded once
 };
 
 inline constexpr const char* kClusterFunction = "cluster";
 
-/// Returns a module with one function, kClusterFunction, of the type ClusterLoop.
+/// Returns a module with one function, kClusterFunction, of the type ClusterLoop. Numbers that make
+/// it faster, such as powers of two, are part of it.
 std::string cluster_code(const Cluster& cluster);
+/// Returns the other numbers: ops that differ in them alone have the same code.
+std::vector<double> given_numbers(const Cluster& cluster);
 
 }  // namespace antichain::cpu

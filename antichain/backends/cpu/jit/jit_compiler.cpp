@@ -20,14 +20,14 @@
 #include <atomic>
 #include <map>
 #include <mutex>
-#include <semaphore>
-#include <thread>
 #include <type_traits>
 #include <unordered_map>
 
+#include "antichain/base/background_tasks.h"
 #include "antichain/base/code_cache.h"
 #include "antichain/base/error.h"
 #include "antichain/base/sha256.h"
+#include "antichain/base/usable_cores.h"
 
 namespace antichain::cpu {
 
@@ -53,18 +53,18 @@ void check(llvm::Error error, const char* what) {
   }
 }
 
-// What code is generated for.
-struct Machine {
+}  // namespace
+
+// What code is generated for. JitCompiler::Impl holds one, so it is in no anonymous namespace.
+struct JitMachine {
   std::string triple = llvm::sys::getProcessTriple();
   std::string cpu = llvm::sys::getHostCPUName().str();
   std::string features;
 
-  Machine() {
-    static std::once_flag once;
-    std::call_once(once, [] {
-      llvm::InitializeNativeTarget();
-      llvm::InitializeNativeTargetAsmPrinter();
-    });
+  JitMachine() {
+    static const bool is_ready =
+        !llvm::InitializeNativeTarget() && !llvm::InitializeNativeTargetAsmPrinter();
+    ensure(is_ready, "LLVM generates no code for this machine");
 #if LLVM_VERSION_MAJOR >= 19
     const auto found = llvm::sys::getHostCPUFeatures();
 #else
@@ -91,6 +91,8 @@ struct Machine {
         found->createTargetMachine(triple, cpu, features, options, llvm::Reloc::PIC_));
   }
 };
+
+namespace {
 
 std::unique_ptr<llvm::Module> parse(const std::string& code, llvm::LLVMContext& context) {
   llvm::SMDiagnostic problem;
@@ -128,7 +130,8 @@ void optimise(llvm::Module& module, llvm::TargetMachine& target) {
 }
 
 // Prepares a module for this machine and writes it: an object file or assembly.
-std::string generate(const std::string& code, const Machine& machine, llvm::CodeGenFileType type) {
+std::string generate(const std::string& code, const JitMachine& machine,
+                     llvm::CodeGenFileType type) {
   llvm::LLVMContext context;
   const std::unique_ptr<llvm::Module> module = parse(code, context);
   const std::unique_ptr<llvm::TargetMachine> target = machine.target();
@@ -149,14 +152,14 @@ std::string generate(const std::string& code, const Machine& machine, llvm::Code
   return {bytes.begin(), bytes.end()};
 }
 
-struct Target {
-  Machine machine;
-  std::unique_ptr<llvm::orc::LLJIT> jit = checked(llvm::orc::LLJITBuilder().create(), "LLVM");
-};
-
 }  // namespace
 
 struct JitCompiler::Impl {
+  struct Target {
+    JitMachine machine;
+    std::unique_ptr<llvm::orc::LLJIT> jit = checked(llvm::orc::LLJITBuilder().create(), "LLVM");
+  };
+
   explicit Impl(const std::filesystem::path& cache_folder) : cache(cache_folder) {}
 
   // Made for the first code: who compiles none need not wait for LLVM.
@@ -169,7 +172,7 @@ struct JitCompiler::Impl {
   }
 
   std::string key(const std::string& code) {
-    const Machine& machine = target().machine;
+    const JitMachine& machine = target().machine;
     Sha256 digest;
     for (const std::string& part : {std::to_string(kFormat), std::string(LLVM_VERSION_STRING),
                                     machine.triple, machine.cpu, machine.features, code}) {
@@ -186,12 +189,8 @@ struct JitCompiler::Impl {
     return checked(jit->lookup(library, kClusterFunction), "its function").toPtr<ClusterLoop>();
   }
 
-  ClusterLoop make(const std::string& name, const std::string& code) {
-    struct Turn {  // no more threads at work than there are cores
-      std::counting_semaphore<>& turns;
-      explicit Turn(std::counting_semaphore<>& all) : turns(all) { turns.acquire(); }
-      ~Turn() { turns.release(); }
-    } const turn(turns);
+  ClusterLoop make(const std::string& code) {
+    const std::string name = key(code);
     if (const auto object = cache.load(name)) {
       ++loaded;
       return load(name, *object);
@@ -205,30 +204,22 @@ struct JitCompiler::Impl {
   CodeCache cache;
   std::mutex target_mutex;
   std::unique_ptr<Target> made_target;
-  std::counting_semaphore<> turns{std::max(1U, std::thread::hardware_concurrency())};
-  std::mutex mutex;  // of `known`
-  std::unordered_map<std::string, std::shared_future<ClusterLoop>> known;
+  std::mutex mutex;                                                        // of `known`
+  std::unordered_map<std::string, std::shared_future<ClusterLoop>> known;  // by code
   std::atomic<int> compiled = 0, loaded = 0;
+  BackgroundTasks tasks{usable_cores()};  // the last member: they use all others
 };
 
 JitCompiler::JitCompiler(const std::filesystem::path& cache_folder)
     : impl_(std::make_unique<Impl>(cache_folder)) {}
 
-// Waits for what is still being compiled.
-JitCompiler::~JitCompiler() {
-  for (const auto& entry : impl_->known) {
-    entry.second.wait();
-  }
-}
+JitCompiler::~JitCompiler() = default;
 
 std::shared_future<ClusterLoop> JitCompiler::compile(const std::string& code) {
-  const std::string name = impl_->key(code);
   const std::lock_guard lock(impl_->mutex);
-  auto& known = impl_->known[name];
+  auto& known = impl_->known[code];
   if (!known.valid()) {
-    known = std::async(std::launch::async, [impl = impl_.get(), name, code] {
-              return impl->make(name, code);
-            }).share();
+    known = impl_->tasks.start([impl = impl_.get(), code] { return impl->make(code); });
   }
   return known;
 }

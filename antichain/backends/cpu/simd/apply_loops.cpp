@@ -174,7 +174,7 @@ template <class F, class By, class S>
 }
 
 template <class S>
-constexpr ApplyLoops kLoops = {
+constexpr ApplyLoops kApplyLoops = {
     softmax_of_rows<S>,
     apply_to<Exponential, ByRow, S>,
     exponential_by_column<S>,
@@ -190,10 +190,10 @@ constexpr ApplyLoops kLoops = {
 template <>
 const ApplyLoops& apply_loops<kSimdLevel>(DType dtype) {
   switch (dtype) {
-    case DType::f64: return ANTICHAIN_SIMD_LEVEL::kLoops<double>;
-    case DType::bf16: return ANTICHAIN_SIMD_LEVEL::kLoops<bfloat16>;
-    case DType::f16: return ANTICHAIN_SIMD_LEVEL::kLoops<float16>;
-    default: return ANTICHAIN_SIMD_LEVEL::kLoops<float>;
+    case DType::f64: return ANTICHAIN_SIMD_LEVEL::kApplyLoops<double>;
+    case DType::bf16: return ANTICHAIN_SIMD_LEVEL::kApplyLoops<bfloat16>;
+    case DType::f16: return ANTICHAIN_SIMD_LEVEL::kApplyLoops<float16>;
+    default: return ANTICHAIN_SIMD_LEVEL::kApplyLoops<float>;
   }
 }
 

@@ -19,7 +19,7 @@ inline constexpr bool kExact<functors::ReluGradient> = true;
 
 namespace {
 
-constexpr LoopRow kRows[] = {
+constexpr LoopRow kBinaryRows[] = {
     binary<functors::Add, Takes::numbers>("add"),
     binary<functors::Subtract, Takes::numbers>("subtract"),
     binary<functors::Multiply, Takes::numbers>("multiply"),
@@ -50,7 +50,8 @@ constexpr LoopRow kRows[] = {
 
 template <>
 LoopTable binary_loops<kSimdLevel>() {
-  return {ANTICHAIN_SIMD_LEVEL::kRows, static_cast<int>(std::size(ANTICHAIN_SIMD_LEVEL::kRows))};
+  return {ANTICHAIN_SIMD_LEVEL::kBinaryRows,
+          static_cast<int>(std::size(ANTICHAIN_SIMD_LEVEL::kBinaryRows))};
 }
 
 }  // namespace antichain::cpu

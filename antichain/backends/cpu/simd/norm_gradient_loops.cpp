@@ -209,8 +209,8 @@ template <class S>
 }
 
 template <class S>
-constexpr NormGradientLoops kLoops = {sum_row<S>, sum_columns<S>, change_row<S>, change_columns<S>,
-                                      softmax_rows<S>};
+constexpr NormGradientLoops kNormGradientLoops = {sum_row<S>, sum_columns<S>, change_row<S>,
+                                                  change_columns<S>, softmax_rows<S>};
 
 }  // namespace
 
@@ -219,10 +219,10 @@ constexpr NormGradientLoops kLoops = {sum_row<S>, sum_columns<S>, change_row<S>,
 template <>
 const NormGradientLoops& norm_gradient_loops<kSimdLevel>(DType dtype) {
   switch (dtype) {
-    case DType::f64: return ANTICHAIN_SIMD_LEVEL::kLoops<double>;
-    case DType::bf16: return ANTICHAIN_SIMD_LEVEL::kLoops<bfloat16>;
-    case DType::f16: return ANTICHAIN_SIMD_LEVEL::kLoops<float16>;
-    default: return ANTICHAIN_SIMD_LEVEL::kLoops<float>;
+    case DType::f64: return ANTICHAIN_SIMD_LEVEL::kNormGradientLoops<double>;
+    case DType::bf16: return ANTICHAIN_SIMD_LEVEL::kNormGradientLoops<bfloat16>;
+    case DType::f16: return ANTICHAIN_SIMD_LEVEL::kNormGradientLoops<float16>;
+    default: return ANTICHAIN_SIMD_LEVEL::kNormGradientLoops<float>;
   }
 }
 

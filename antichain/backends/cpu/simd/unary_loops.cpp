@@ -24,7 +24,7 @@ inline constexpr bool kExact<functors::Relu> = true;
 
 namespace {
 
-constexpr LoopRow kRows[] = {
+constexpr LoopRow kUnaryRows[] = {
     unary<functors::Negate, Takes::numbers>("negate"),
     unary<functors::Abs, Takes::numbers>("abs"),
     unary<functors::Sign, Takes::numbers>("sign"),
@@ -58,7 +58,8 @@ constexpr LoopRow kRows[] = {
 
 template <>
 LoopTable unary_loops<kSimdLevel>() {
-  return {ANTICHAIN_SIMD_LEVEL::kRows, static_cast<int>(std::size(ANTICHAIN_SIMD_LEVEL::kRows))};
+  return {ANTICHAIN_SIMD_LEVEL::kUnaryRows,
+          static_cast<int>(std::size(ANTICHAIN_SIMD_LEVEL::kUnaryRows))};
 }
 
 }  // namespace antichain::cpu

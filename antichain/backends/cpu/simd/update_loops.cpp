@@ -75,7 +75,7 @@ constexpr UpdateRow row(const char* op) {
   return result;
 }
 
-constexpr UpdateRow kRows[] = {
+constexpr UpdateRow kUpdateRows[] = {
     row<rules::Accumulate>("accumulate_update"),
     row<rules::Descent>("descent_update"),
     row<rules::Momentum>("momentum_update"),
@@ -92,7 +92,8 @@ constexpr UpdateRow kRows[] = {
 
 template <>
 UpdateTable update_loops<kSimdLevel>() {
-  return {ANTICHAIN_SIMD_LEVEL::kRows, static_cast<int>(std::size(ANTICHAIN_SIMD_LEVEL::kRows))};
+  return {ANTICHAIN_SIMD_LEVEL::kUpdateRows,
+          static_cast<int>(std::size(ANTICHAIN_SIMD_LEVEL::kUpdateRows))};
 }
 
 }  // namespace antichain::cpu
