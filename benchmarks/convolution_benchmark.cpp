@@ -1,7 +1,7 @@
 // Convolutions of the recipes and their gradients, against oneDNN called directly with its own
 // threads, copies from and to plain tensors included on both sides.
 #include "antichain/antichain.h"
-#include "antichain/backends/cpu/parallel.h"
+#include "antichain/backends/cpu/threads/parallel.h"
 #include "benchmarks/against.h"
 #include "benchmarks/libraries/library.h"
 #include "benchmarks/op_case.h"

@@ -8,7 +8,7 @@
 #include "antichain/antichain.h"
 #include "antichain/engines/scan/jacobian_rules.h"
 #include "antichain/engines/scan/sweep.h"
-#include "antichain/ops/affine_scan.h"
+#include "antichain/ops/scans/affine_scan.h"
 #include "benchmarks/vgg_jacobians.h"
 
 namespace antichain::bench {

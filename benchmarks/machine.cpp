@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "antichain/backends/cpu/parallel.h"
+#include "antichain/backends/cpu/threads/parallel.h"
 #include "antichain/tensor/tensor.h"
 
 namespace antichain::bench {

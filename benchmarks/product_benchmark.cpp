@@ -1,6 +1,6 @@
 // Matrix products of the recipes, against oneDNN called directly with its own threads.
 #include "antichain/antichain.h"
-#include "antichain/backends/cpu/parallel.h"
+#include "antichain/backends/cpu/threads/parallel.h"
 #include "benchmarks/against.h"
 #include "benchmarks/libraries/library.h"
 #include "benchmarks/op_case.h"

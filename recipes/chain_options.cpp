@@ -3,7 +3,7 @@
 #include <iterator>
 
 #include "antichain/base/error.h"
-#include "antichain/ops/affine_scan.h"
+#include "antichain/ops/scans/affine_scan.h"
 
 namespace antichain {
 

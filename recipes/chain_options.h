@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "antichain/ops/control_flow.h"
+#include "antichain/ops/control_flow/control_flow.h"
 #include "antichain/session/session.h"
 #include "recipes/recipe.h"
 

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "antichain/autodiff/grad.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/state_ops.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/state/state_ops.h"
 #include "antichain/session/session.h"
 #include "recipes/chain_options.h"
 #include "recipes/precision.h"

@@ -5,8 +5,8 @@
 #include "antichain/data/image_dataset.h"
 #include "antichain/nn/layers.h"
 #include "antichain/nn/losses.h"
-#include "antichain/ops/pooling.h"
-#include "antichain/ops/shape_ops.h"
+#include "antichain/ops/convolution/pooling.h"
+#include "antichain/ops/shape/shape_ops.h"
 #include "recipes/recipe_list.h"
 #include "recipes/training_options.h"
 

@@ -12,7 +12,7 @@
 #include "antichain/base/logger.h"
 #include "antichain/data/batches.h"
 #include "antichain/graph/graph.h"
-#include "antichain/ops/control_flow.h"
+#include "antichain/ops/control_flow/control_flow.h"
 #include "antichain/passes/optimiser_options.h"
 #include "recipes/settings.h"
 

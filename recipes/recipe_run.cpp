@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "antichain/base/error.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/state_ops.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/state/state_ops.h"
 #include "recipes/chain_options.h"
 #include "recipes/precision.h"
 #include "recipes/training_options.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "antichain/passes/kept_states.h"
+#include "antichain/passes/memory/kept_states.h"
 #include "antichain/session/session.h"
 #include "antichain/train/trainer.h"
 #include "recipes/recipe.h"

@@ -2,7 +2,7 @@
 
 #include "antichain/nn/layers.h"
 #include "antichain/nn/losses.h"
-#include "antichain/ops/elementwise.h"
+#include "antichain/ops/elementwise/elementwise.h"
 #include "recipes/recipe_list.h"
 #include "recipes/training_options.h"
 

@@ -1,8 +1,8 @@
 // Which rule differentiates an op.
 #include "antichain/autodiff/engine.h"
 #include "antichain/autodiff/walk.h"
-#include "antichain/ops/creation.h"
-#include "antichain/ops/region_parts.h"
+#include "antichain/ops/control_flow/region_parts.h"
+#include "antichain/ops/shape/creation.h"
 
 namespace antichain {
 

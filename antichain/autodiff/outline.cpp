@@ -6,7 +6,7 @@
 
 #include "antichain/autodiff/walk.h"
 #include "antichain/graph/clone.h"
-#include "antichain/ops/control_flow.h"
+#include "antichain/ops/control_flow/control_flow.h"
 
 namespace antichain {
 

@@ -1,4 +1,5 @@
-// SparseRows: a matrix in CSR form on the host, row after row; what antichain/ops/sparse.h takes.
+// SparseRows: a matrix in CSR form on the host, row after row; what antichain/ops/products/sparse.h
+// takes.
 #pragma once
 
 #include <cstdint>

@@ -6,11 +6,11 @@
 #include "antichain/nn/layer.h"
 #include "antichain/nn/linear.h"
 #include "antichain/nn/normalization.h"
-#include "antichain/ops/attention.h"
-#include "antichain/ops/creation.h"
-#include "antichain/ops/matmul.h"
-#include "antichain/ops/normalization.h"
-#include "antichain/ops/shape_ops.h"
+#include "antichain/ops/products/attention.h"
+#include "antichain/ops/products/matmul.h"
+#include "antichain/ops/rows/normalization.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/shape/shape_ops.h"
 
 namespace antichain::nn {
 

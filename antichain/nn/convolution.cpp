@@ -1,10 +1,10 @@
 #include "antichain/nn/convolution.h"
 
 #include "antichain/nn/layer.h"
-#include "antichain/ops/convolution.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/shape_ops.h"
+#include "antichain/ops/convolution/convolution.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/shape_ops.h"
 
 namespace antichain::nn {
 

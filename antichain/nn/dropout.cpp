@@ -1,8 +1,8 @@
 #include "antichain/nn/dropout.h"
 
 #include "antichain/nn/layer.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/random.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/state/random.h"
 
 namespace antichain::nn {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "antichain/nn/initialisers.h"
-#include "antichain/ops/indexing.h"
+#include "antichain/ops/indexing/indexing.h"
 
 namespace antichain::nn {
 

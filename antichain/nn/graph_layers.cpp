@@ -3,8 +3,8 @@
 #include <functional>
 
 #include "antichain/nn/layer.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/matmul.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/products/matmul.h"
 
 namespace antichain::nn {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "antichain/nn/initialisers.h"
-#include "antichain/ops/sparse.h"
+#include "antichain/ops/products/sparse.h"
 
 namespace antichain::nn {
 

@@ -1,8 +1,8 @@
 #include "antichain/nn/layer.h"
 
-#include "antichain/ops/control_flow.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/state_ops.h"
+#include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/state/state_ops.h"
 
 namespace antichain::nn {
 

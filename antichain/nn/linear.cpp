@@ -1,10 +1,10 @@
 #include "antichain/nn/linear.h"
 
 #include "antichain/nn/layer.h"
-#include "antichain/ops/creation.h"
-#include "antichain/ops/matmul.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/shape_ops.h"
+#include "antichain/ops/products/matmul.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/shape/shape_ops.h"
 
 namespace antichain::nn {
 

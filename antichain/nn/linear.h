@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "antichain/nn/initialisers.h"
-#include "antichain/ops/elementwise.h"
+#include "antichain/ops/elementwise/elementwise.h"
 
 namespace antichain::nn {
 

@@ -3,12 +3,12 @@
 #include <cmath>
 
 #include "antichain/nn/layer.h"
-#include "antichain/ops/affine_scan.h"
-#include "antichain/ops/control_flow.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/matmul.h"
-#include "antichain/ops/shape_ops.h"
-#include "antichain/ops/slicing.h"
+#include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/products/matmul.h"
+#include "antichain/ops/scans/affine_scan.h"
+#include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/shape/slicing.h"
 
 namespace antichain::nn {
 

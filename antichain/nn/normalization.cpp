@@ -3,11 +3,11 @@
 #include <cmath>
 
 #include "antichain/nn/layer.h"
-#include "antichain/ops/creation.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/normalization.h"
-#include "antichain/ops/shape_ops.h"
-#include "antichain/ops/state_ops.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/rows/normalization.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/state/state_ops.h"
 
 namespace antichain::nn {
 

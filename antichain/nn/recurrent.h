@@ -16,7 +16,7 @@
 #include <string>
 
 #include "antichain/nn/initialisers.h"
-#include "antichain/ops/control_flow.h"
+#include "antichain/ops/control_flow/control_flow.h"
 
 namespace antichain::nn {
 

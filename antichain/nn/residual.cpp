@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "antichain/nn/layer.h"
-#include "antichain/ops/convolution.h"
-#include "antichain/ops/matmul.h"
-#include "antichain/ops/shape_ops.h"
+#include "antichain/ops/convolution/convolution.h"
+#include "antichain/ops/products/matmul.h"
+#include "antichain/ops/shape/shape_ops.h"
 
 namespace antichain::nn {
 

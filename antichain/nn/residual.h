@@ -9,7 +9,7 @@
 #include <string>
 
 #include "antichain/nn/linear.h"
-#include "antichain/ops/control_flow.h"
+#include "antichain/ops/control_flow/control_flow.h"
 
 namespace antichain::nn {
 

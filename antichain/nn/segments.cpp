@@ -1,10 +1,10 @@
 #include "antichain/nn/segments.h"
 
-#include "antichain/ops/creation.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/indexing.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/slicing.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/indexing/indexing.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/shape/slicing.h"
 
 namespace antichain::nn {
 

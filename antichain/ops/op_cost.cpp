@@ -4,12 +4,12 @@
 #include <utility>
 #include <vector>
 
-#include "antichain/ops/attention.h"
-#include "antichain/ops/control_flow.h"
-#include "antichain/ops/convolution.h"
-#include "antichain/ops/fused_product.h"
-#include "antichain/ops/matmul.h"
-#include "antichain/ops/row_products.h"
+#include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/convolution/convolution.h"
+#include "antichain/ops/products/attention.h"
+#include "antichain/ops/products/fused_product.h"
+#include "antichain/ops/products/matmul.h"
+#include "antichain/ops/products/row_products.h"
 
 namespace antichain {
 

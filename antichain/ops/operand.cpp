@@ -1,7 +1,7 @@
 #include "antichain/ops/operand.h"
 
 #include "antichain/graph/structural_ops.h"
-#include "antichain/ops/creation.h"
+#include "antichain/ops/shape/creation.h"
 
 namespace antichain {
 

@@ -1,9 +1,9 @@
 #include "antichain/optim/adam.h"
 
-#include "antichain/ops/creation.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/state_ops.h"
-#include "antichain/ops/update_rules.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/state/state_ops.h"
+#include "antichain/ops/state/update_rules.h"
 #include "antichain/optim/gradient_step.h"
 
 namespace antichain::optim {

@@ -3,9 +3,9 @@
 #include "antichain/autodiff/grad.h"
 #include "antichain/autodiff/outline.h"
 #include "antichain/graph/clone.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/shape_ops.h"
-#include "antichain/ops/slicing.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/shape/slicing.h"
 
 namespace antichain::optim {
 

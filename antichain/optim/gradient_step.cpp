@@ -5,10 +5,10 @@
 
 #include "antichain/autodiff/grad.h"
 #include "antichain/autodiff/walk.h"
-#include "antichain/ops/creation.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/state_ops.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/state/state_ops.h"
 
 namespace antichain::optim {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "antichain/ops/update_ops.h"
+#include "antichain/ops/state/update_ops.h"
 #include "antichain/optim/schedule.h"
 #include "antichain/optim/step_options.h"
 

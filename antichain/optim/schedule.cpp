@@ -3,9 +3,9 @@
 #include <cmath>
 #include <numbers>
 
-#include "antichain/ops/creation.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/state_ops.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/state/state_ops.h"
 
 namespace antichain::optim {
 

@@ -1,6 +1,6 @@
 #include "antichain/optim/sgd.h"
 
-#include "antichain/ops/elementwise.h"
+#include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/optim/gradient_step.h"
 
 namespace antichain::optim {

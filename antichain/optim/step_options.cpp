@@ -1,6 +1,6 @@
 #include "antichain/optim/step_options.h"
 
-#include "antichain/ops/state_ops.h"
+#include "antichain/ops/state/state_ops.h"
 
 namespace antichain::optim {
 

@@ -2,7 +2,7 @@
 
 #include "antichain/graph/structural_ops.h"
 #include "antichain/ops/definition_parts.h"
-#include "antichain/ops/fused.h"
+#include "antichain/ops/elementwise/fused.h"
 
 namespace antichain {
 

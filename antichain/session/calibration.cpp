@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "antichain/backends/cpu/scan_costs.h"
+#include "antichain/backends/cpu/scans/scan_costs.h"
 #include "antichain/base/code_cache.h"
 #include "antichain/base/cpu_time.h"
 #include "antichain/base/error.h"

@@ -1,6 +1,6 @@
 #include "antichain/session/threads.h"
 
-#include "antichain/backends/cpu/parallel.h"
+#include "antichain/backends/cpu/threads/parallel.h"
 
 namespace antichain {
 

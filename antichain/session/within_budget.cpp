@@ -8,7 +8,7 @@
 #include "antichain/graph/structural_ops.h"
 #include "antichain/graph/traversal.h"
 #include "antichain/ops/op_cost.h"
-#include "antichain/passes/memory_budget.h"
+#include "antichain/passes/memory/memory_budget.h"
 #include "antichain/runtime/measured_time.h"
 #include "antichain/runtime/planned_memory.h"
 

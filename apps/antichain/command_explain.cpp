@@ -6,7 +6,7 @@
 
 #include "antichain/base/atomic_file.h"
 #include "antichain/graph/print.h"
-#include "antichain/ops/state_ops.h"
+#include "antichain/ops/state/state_ops.h"
 #include "antichain/runtime/profiler.h"
 #include "apps/antichain/memory_facts.h"
 #include "apps/antichain/recipe_arguments.h"

@@ -18,7 +18,7 @@
 #elif defined(USE_PTHREADPOOL)
 #include <pthreadpool.h>
 #else
-#include "antichain/backends/cpu/parallel.h"
+#include "antichain/backends/cpu/threads/parallel.h"
 #endif
 
 namespace {

@@ -41,8 +41,8 @@ std::int64_t newest_step(const std::filesystem::path& run) {
 // Starts the program and kills it some time after it has written a checkpoint of step `step` or a
 // later one; returns whether it had ended by itself. A kill follows what the run has done and not
 // the clock: how long a run takes depends on what else the machine does.
-bool run_and_kill(const std::string& arguments, const std::filesystem::path& run,
-                  std::int64_t step, std::chrono::microseconds later) {
+bool run_and_kill(const std::string& arguments, const std::filesystem::path& run, std::int64_t step,
+                  std::chrono::microseconds later) {
   const pid_t child = fork();
   if (child == 0) {
     const std::string line = "exec " + program_file() + " " + arguments + " > /dev/null 2>&1";
@@ -77,7 +77,8 @@ TEST(Kill, AResumedRunEndsWithTheSameBits) {
   std::uniform_int_distribution<int> microseconds(0, 4000);  // a step with its checkpoint, or two
   int kills = 0;
   for (bool ended = false; !ended;) {
-    const std::string start = kills == 0 ? "--out " + killed + kRun : "--checkpoint-every 1 --resume " + killed;
+    const std::string start =
+        kills == 0 ? "--out " + killed + kRun : "--checkpoint-every 1 --resume " + killed;
     // A step behind the last one is never reached: that run ends by itself.
     ended = run_and_kill("train " + start, killed, newest_step(killed) + kSteps / 16,
                          std::chrono::microseconds(microseconds(random)));

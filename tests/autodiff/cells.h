@@ -1,9 +1,9 @@
 // Recurrent cells written out, for the derivative tests.
 #pragma once
 
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/matmul.h"
-#include "antichain/ops/slicing.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/products/matmul.h"
+#include "antichain/ops/shape/slicing.h"
 
 namespace antichain {
 

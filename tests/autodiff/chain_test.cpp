@@ -1,7 +1,7 @@
 // Derivatives of chains: recurrent cells, several states, sequences of losses, nesting.
 #include <gtest/gtest.h>
 
-#include "antichain/ops/control_flow.h"
+#include "antichain/ops/control_flow/control_flow.h"
 #include "antichain/runtime/profiler.h"
 #include "antichain/session/session.h"
 #include "tests/autodiff/cells.h"

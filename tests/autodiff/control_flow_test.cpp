@@ -1,9 +1,9 @@
 // Derivatives of loops, conds and calls.
-#include "antichain/ops/control_flow.h"
+#include "antichain/ops/control_flow/control_flow.h"
 
 #include <gtest/gtest.h>
 
-#include "antichain/ops/gradient_ops.h"
+#include "antichain/ops/elementwise/gradient_ops.h"
 #include "tests/autodiff/finite_difference.h"
 
 namespace antichain::control_flow_test {

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "antichain/ops/control_flow.h"
-#include "antichain/ops/gradient_ops.h"
+#include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/elementwise/gradient_ops.h"
 #include "tests/autodiff/finite_difference.h"
 #include "tests/tensor/expect_error.h"
 

@@ -7,8 +7,8 @@
 
 #include "antichain/autodiff/grad.h"
 #include "antichain/graph/verify.h"
-#include "antichain/ops/creation.h"
-#include "antichain/ops/elementwise.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/shape/creation.h"
 #include "antichain/session/session.h"
 
 namespace antichain::deep_graph_test {

@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "antichain/ops/control_flow.h"
-#include "antichain/ops/creation.h"
-#include "antichain/ops/debug_ops.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/gradient_ops.h"
-#include "antichain/ops/reduce.h"
+#include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/elementwise/gradient_ops.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/state/debug_ops.h"
 #include "antichain/session/session.h"
 #include "tests/tensor/expect_error.h"
 

@@ -1,8 +1,8 @@
 // Derivatives of derivatives.
 #include <gtest/gtest.h>
 
-#include "antichain/ops/control_flow.h"
-#include "antichain/ops/matmul.h"
+#include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/products/matmul.h"
 #include "tests/autodiff/cells.h"
 #include "tests/autodiff/finite_difference.h"
 

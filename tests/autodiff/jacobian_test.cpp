@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "antichain/ops/control_flow.h"
-#include "antichain/ops/matmul.h"
+#include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/products/matmul.h"
 #include "tests/autodiff/finite_difference.h"
 
 namespace antichain::jacobian_test {

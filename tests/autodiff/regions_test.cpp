@@ -1,8 +1,8 @@
 // grad() and jvp() inside bodies, with respect to values outside of them.
 #include <gtest/gtest.h>
 
-#include "antichain/ops/control_flow.h"
-#include "antichain/ops/gradient_ops.h"
+#include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/elementwise/gradient_ops.h"
 #include "tests/autodiff/finite_difference.h"
 
 namespace antichain::regions_test {

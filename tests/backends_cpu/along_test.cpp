@@ -6,8 +6,8 @@
 #include <numeric>
 
 #include "antichain/ops/catalogue.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/sparse.h"
+#include "antichain/ops/products/sparse.h"
+#include "antichain/ops/rows/reduce.h"
 #include "tests/backends_cpu/draw.h"
 #include "tests/backends_cpu/kernel_trial.h"
 

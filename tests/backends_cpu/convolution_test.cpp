@@ -1,11 +1,11 @@
 // Convolution and its gradients in the CPU backend against the reference.
-#include "antichain/ops/convolution.h"
+#include "antichain/ops/convolution/convolution.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 
-#include "antichain/backends/cpu/conv_plan.h"
+#include "antichain/backends/cpu/convolution/conv_plan.h"
 #include "antichain/ops/reference/sliding_windows.h"
 #include "tests/backends_cpu/draw.h"
 #include "tests/backends_cpu/kernel_trial.h"

@@ -1,13 +1,13 @@
 // The strided copy against Tensor::copy_from, on layouts of every kind.
-#include "antichain/backends/cpu/copy_plan.h"
+#include "antichain/backends/cpu/movement/copy_plan.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <numeric>
 
-#include "antichain/backends/cpu/parallel.h"
 #include "antichain/backends/cpu/simd/transpose_loops.h"
+#include "antichain/backends/cpu/threads/parallel.h"
 #include "tests/backends_cpu/draw.h"
 #include "tests/backends_cpu/kernel_trial.h"
 

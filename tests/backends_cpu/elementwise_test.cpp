@@ -1,14 +1,14 @@
 // Element-wise kernels: views and broadcasting, in place, on any number of threads.
-#include "antichain/backends/cpu/elementwise.h"
+#include "antichain/backends/cpu/elementwise/elementwise.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstring>
 
-#include "antichain/backends/cpu/parallel.h"
 #include "antichain/backends/cpu/simd/level.h"
-#include "antichain/ops/elementwise.h"
+#include "antichain/backends/cpu/threads/parallel.h"
+#include "antichain/ops/elementwise/elementwise.h"
 
 namespace antichain::cpu::elementwise_test {
 

@@ -1,10 +1,10 @@
 // Ops that look up and add by indices, on random shapes: every kernel gives the reference's bits,
 // which adds in the order of the indices, and the reference's errors.
-#include "antichain/ops/indexing.h"
+#include "antichain/ops/indexing/indexing.h"
 
 #include <gtest/gtest.h>
 
-#include "antichain/ops/elementwise.h"
+#include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/session/session.h"
 #include "tests/backends_cpu/draw.h"
 #include "tests/backends_cpu/kernel_trial.h"

@@ -8,14 +8,14 @@
 #include <fstream>
 #include <limits>
 
-#include "antichain/backends/cpu/elementwise.h"
-#include "antichain/backends/cpu/fused_steps.h"
+#include "antichain/backends/cpu/elementwise/elementwise.h"
+#include "antichain/backends/cpu/elementwise/fused_steps.h"
 #include "antichain/backends/cpu/jit/jit_compiler.h"
 #include "antichain/base/code_cache.h"
 #include "antichain/ops/catalogue.h"
-#include "antichain/ops/creation.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/fused.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/elementwise/fused.h"
+#include "antichain/ops/shape/creation.h"
 #include "tests/backends_cpu/draw.h"
 
 namespace antichain::cpu {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "antichain/backends/cpu/cpu_backend.h"
-#include "antichain/backends/cpu/parallel.h"
+#include "antichain/backends/cpu/threads/parallel.h"
 #include "tests/conformance/compare.h"
 
 namespace antichain::cpu {

@@ -1,11 +1,11 @@
 // Matrix products of the CPU backend against the reference, on shapes that libraries stumble over.
-#include "antichain/ops/matmul.h"
+#include "antichain/ops/products/matmul.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 
-#include "antichain/backends/cpu/matmul_plan.h"
+#include "antichain/backends/cpu/products/matmul_plan.h"
 #include "tests/backends_cpu/draw.h"
 #include "tests/backends_cpu/kernel_trial.h"
 #include "tests/conformance/compare.h"

@@ -1,4 +1,4 @@
-#include "antichain/backends/cpu/parallel.h"
+#include "antichain/backends/cpu/threads/parallel.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

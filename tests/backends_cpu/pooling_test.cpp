@@ -1,5 +1,5 @@
 // Pooling in the CPU backend against the reference.
-#include "antichain/ops/pooling.h"
+#include "antichain/ops/convolution/pooling.h"
 
 #include <gtest/gtest.h>
 

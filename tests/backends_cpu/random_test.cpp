@@ -1,5 +1,5 @@
 // Draws of any size: every kernel gives the reference's bits, on any number of threads.
-#include "antichain/ops/random.h"
+#include "antichain/ops/state/random.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 // Reductions on random shapes and axes: every kernel close to the reference, the same bits on any
 // number of threads.
-#include "antichain/ops/reduce.h"
+#include "antichain/ops/rows/reduce.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "antichain/ops/shape_ops.h"
+#include "antichain/ops/shape/shape_ops.h"
 #include "antichain/session/session.h"
 #include "tests/backends_cpu/draw.h"
 #include "tests/backends_cpu/kernel_trial.h"

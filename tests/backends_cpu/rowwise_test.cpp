@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "antichain/ops/catalogue.h"
-#include "antichain/ops/normalization.h"
-#include "antichain/ops/normalization_gradients.h"
+#include "antichain/ops/rows/normalization.h"
+#include "antichain/ops/rows/normalization_gradients.h"
 #include "tests/backends_cpu/draw.h"
 #include "tests/backends_cpu/kernel_trial.h"
 

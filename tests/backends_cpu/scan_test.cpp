@@ -5,9 +5,9 @@
 
 #include <cmath>
 
-#include "antichain/backends/cpu/scan_choice.h"
-#include "antichain/backends/cpu/scan_costs.h"
-#include "antichain/ops/affine_scan.h"
+#include "antichain/backends/cpu/scans/scan_choice.h"
+#include "antichain/backends/cpu/scans/scan_costs.h"
+#include "antichain/ops/scans/affine_scan.h"
 #include "tests/backends_cpu/draw.h"
 #include "tests/backends_cpu/kernel_trial.h"
 #include "tests/base/temporary_folder.h"

@@ -1,4 +1,4 @@
-#include "antichain/backends/cpu/thread_limit.h"
+#include "antichain/backends/cpu/threads/thread_limit.h"
 
 #include <gtest/gtest.h>
 

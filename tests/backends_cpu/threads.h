@@ -1,7 +1,7 @@
 // A number of threads, as long as the scope lasts.
 #pragma once
 
-#include "antichain/backends/cpu/parallel.h"
+#include "antichain/backends/cpu/threads/parallel.h"
 
 namespace antichain::cpu {
 

@@ -9,8 +9,8 @@
 #include "antichain/backends/cuda/device/affine_columns.cuh"
 #include "antichain/backends/cuda/device/affine_narrow.cuh"
 #include "antichain/backends/cuda/device/affine_wide.cuh"
-#include "antichain/ops/affine_scan.h"
-#include "antichain/ops/creation.h"
+#include "antichain/ops/scans/affine_scan.h"
+#include "antichain/ops/shape/creation.h"
 #include "antichain/session/session.h"
 
 namespace antichain::affine_scan_emulation_test {

@@ -10,7 +10,7 @@
 #include "tests/backends_cuda/emulated_block.h"
 //
 #include "antichain/backends/cuda/device/attention_backward.cuh"
-#include "antichain/ops/attention.h"
+#include "antichain/ops/products/attention.h"
 #include "antichain/session/session.h"
 
 namespace antichain::attention_emulation_test {

@@ -8,11 +8,11 @@
 
 #include "antichain/autodiff/grad.h"
 #include "antichain/graph/traversal.h"
-#include "antichain/ops/attention.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/shape_ops.h"
-#include "antichain/ops/slicing.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/products/attention.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/shape/slicing.h"
 #include "antichain/session/session.h"
 #include "tests/backends_cuda/gpu.h"
 

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "antichain/antichain.h"
-#include "antichain/ops/channel_sums.h"
+#include "antichain/ops/convolution/channel_sums.h"
 #include "tests/backends_cuda/gpu.h"
 
 namespace antichain::batch_norm_test {

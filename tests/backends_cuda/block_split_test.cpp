@@ -1,6 +1,6 @@
 // Reductions dealt to blocks: every element to one of them, and enough blocks where there is enough
 // to do.
-#include "antichain/backends/cuda/block_split.h"
+#include "antichain/backends/cuda/rows/block_split.h"
 
 #include <gtest/gtest.h>
 

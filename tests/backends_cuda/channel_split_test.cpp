@@ -3,7 +3,7 @@
 
 #include <bit>
 
-#include "antichain/backends/cuda/channel_kernels.h"
+#include "antichain/backends/cuda/rows/channel_kernels.h"
 
 namespace antichain::cuda::channel_split_test {
 

@@ -1,22 +1,22 @@
 // Kernels compile, on every machine that has the toolkit.
 #include <gtest/gtest.h>
 
-#include "antichain/backends/cuda/code_loader.h"
-#include "antichain/backends/cuda/elementwise_kernels.h"
-#include "antichain/backends/cuda/fused_product_kernels.h"
-#include "antichain/backends/cuda/fused_rows.h"
-#include "antichain/backends/cuda/reduce_kernels.h"
-#include "antichain/backends/cuda/row_layout.h"
-#include "antichain/backends/cuda/update_kernels.h"
+#include "antichain/backends/cuda/core/code_loader.h"
+#include "antichain/backends/cuda/elementwise/elementwise_kernels.h"
+#include "antichain/backends/cuda/elementwise/update_kernels.h"
+#include "antichain/backends/cuda/products/fused_product_kernels.h"
+#include "antichain/backends/cuda/rows/fused_rows.h"
+#include "antichain/backends/cuda/rows/reduce_kernels.h"
+#include "antichain/backends/cuda/rows/row_layout.h"
 #include "antichain/graph/kernel_context.h"
 #include "antichain/graph/traversal.h"
-#include "antichain/ops/creation.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/fused.h"
-#include "antichain/ops/fused_product.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/shape_ops.h"
-#include "antichain/ops/update_ops.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/elementwise/fused.h"
+#include "antichain/ops/products/fused_product.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/state/update_ops.h"
 
 namespace antichain::cuda::code_test {
 

@@ -1,5 +1,5 @@
 // Convolutions as products of columns, against the CPU's, for windows of every kind.
-#include "antichain/backends/cuda/column_convolution.h"
+#include "antichain/backends/cuda/convolution/column_convolution.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include "antichain/backends/cuda/cuda_backend.h"
 #include "antichain/ops/catalogue.h"
-#include "antichain/ops/random.h"
+#include "antichain/ops/state/random.h"
 #include "antichain/session/session.h"
 #include "tests/backends_cuda/gpu.h"
 #include "tests/conformance/sample_case.h"

@@ -1,10 +1,10 @@
 // Copies between layouts, at sizes and addresses that samples do not have, against the CPU.
 #include <gtest/gtest.h>
 
-#include "antichain/ops/cast_all.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/shape_ops.h"
-#include "antichain/ops/slicing.h"
+#include "antichain/ops/elementwise/cast_all.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/shape/slicing.h"
 #include "antichain/session/session.h"
 #include "tests/backends_cuda/gpu.h"
 

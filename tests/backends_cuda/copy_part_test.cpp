@@ -1,13 +1,13 @@
 // How copies are cut into units, tiles and windows, without a GPU.
-#include "antichain/backends/cuda/copy_part.h"
+#include "antichain/backends/cuda/movement/copy_part.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <numeric>
 
-#include "antichain/backends/cuda/border_windows.h"
-#include "antichain/backends/cuda/tiled_copy.h"
+#include "antichain/backends/cuda/convolution/border_windows.h"
+#include "antichain/backends/cuda/movement/tiled_copy.h"
 
 namespace antichain::cuda::copy_part_test {
 

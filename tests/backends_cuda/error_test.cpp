@@ -1,7 +1,7 @@
 // What is said when a GPU is missing or fails: told on any machine.
 #include <gmock/gmock.h>
 
-#include "antichain/backends/cuda/cuda_error.h"
+#include "antichain/backends/cuda/core/cuda_error.h"
 
 namespace antichain::cuda::error_test {
 

@@ -4,16 +4,16 @@
 #include <cmath>
 #include <limits>
 
-#include "antichain/ops/creation.h"
-#include "antichain/ops/debug_ops.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/indexing.h"
-#include "antichain/ops/matmul.h"
-#include "antichain/ops/random.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/shape_ops.h"
-#include "antichain/ops/sorting.h"
-#include "antichain/ops/sparse.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/indexing/indexing.h"
+#include "antichain/ops/indexing/sorting.h"
+#include "antichain/ops/products/matmul.h"
+#include "antichain/ops/products/sparse.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/state/debug_ops.h"
+#include "antichain/ops/state/random.h"
 #include "antichain/session/session.h"
 #include "tests/backends_cuda/gpu.h"
 

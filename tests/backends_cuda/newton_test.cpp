@@ -5,9 +5,9 @@
 
 #include "antichain/autodiff/grad.h"
 #include "antichain/nn/recurrent.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/state_ops.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/state/state_ops.h"
 #include "antichain/session/session.h"
 #include "tests/backends_cuda/gpu.h"
 #include "tests/conformance/compare.h"

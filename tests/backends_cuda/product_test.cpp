@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "antichain/antichain.h"
-#include "antichain/backends/cuda/blas_product.h"
 #include "antichain/backends/cuda/cuda_backend.h"
+#include "antichain/backends/cuda/products/blas_product.h"
 #include "tests/backends_cuda/gpu.h"
 
 namespace antichain::product_test {

@@ -2,9 +2,9 @@
 // the CPU.
 #include <gtest/gtest.h>
 
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/shape_ops.h"
-#include "antichain/ops/slicing.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/shape/slicing.h"
 #include "antichain/session/session.h"
 #include "tests/backends_cuda/gpu.h"
 

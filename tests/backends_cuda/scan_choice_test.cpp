@@ -1,11 +1,11 @@
 // Which way a GPU computes scans, by sizes.
-#include "antichain/backends/cuda/scan_choice.h"
+#include "antichain/backends/cuda/scans/scan_choice.h"
 
 #include <gmock/gmock.h>
 
 #include "antichain/graph/structural_ops.h"
-#include "antichain/ops/affine_scan.h"
-#include "antichain/ops/weighted_scan.h"
+#include "antichain/ops/scans/affine_scan.h"
+#include "antichain/ops/scans/weighted_scan.h"
 
 namespace antichain::cuda::scan_choice_test {
 

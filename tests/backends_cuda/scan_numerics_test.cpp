@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "antichain/antichain.h"
-#include "antichain/ops/weighted_scan.h"
+#include "antichain/ops/scans/weighted_scan.h"
 #include "tests/backends_cuda/gpu.h"
 
 namespace antichain::scan_numerics_test {

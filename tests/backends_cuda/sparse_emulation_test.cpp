@@ -24,7 +24,7 @@ T stored(T value) {
 }  // namespace antichain::device
 
 #include "antichain/backends/cuda/device/sparse_product.cuh"
-#include "antichain/ops/sparse.h"
+#include "antichain/ops/products/sparse.h"
 #include "antichain/session/session.h"
 #include "tests/conformance/compare.h"
 

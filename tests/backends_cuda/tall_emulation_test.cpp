@@ -12,7 +12,7 @@
 //
 #include "antichain/backends/cuda/device/tall_product.cuh"
 #include "antichain/backends/cuda/device/tall_reduction.cuh"
-#include "antichain/backends/cuda/tall_forms.h"
+#include "antichain/backends/cuda/products/tall_forms.h"
 
 namespace antichain::tall_emulation_test {
 

@@ -2,8 +2,8 @@
 // threads.
 #include <gtest/gtest.h>
 
-#include "antichain/backends/cuda/tall_kernels.h"
-#include "antichain/ops/row_products.h"
+#include "antichain/backends/cuda/products/tall_kernels.h"
+#include "antichain/ops/products/row_products.h"
 
 namespace antichain::cuda::tall_forms_test {
 

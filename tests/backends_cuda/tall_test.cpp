@@ -9,8 +9,8 @@
 
 #include "antichain/antichain.h"
 #include "antichain/backends/cuda/cuda_backend.h"
-#include "antichain/backends/cuda/tall_kernels.h"
-#include "antichain/ops/row_products.h"
+#include "antichain/backends/cuda/products/tall_kernels.h"
+#include "antichain/ops/products/row_products.h"
 #include "tests/backends_cuda/gpu.h"
 
 namespace antichain::tall_test {

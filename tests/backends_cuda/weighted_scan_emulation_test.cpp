@@ -8,7 +8,7 @@
 #include "tests/backends_cuda/emulated_block.h"
 //
 #include "antichain/backends/cuda/device/weighted_scan.cuh"
-#include "antichain/ops/weighted_scan.h"
+#include "antichain/ops/scans/weighted_scan.h"
 #include "antichain/session/session.h"
 
 namespace antichain::weighted_scan_emulation_test {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "antichain/engines/scan/sweep.h"
-#include "antichain/ops/affine_scan.h"
+#include "antichain/ops/scans/affine_scan.h"
 
 namespace antichain::bench::vgg_jacobians_test {
 

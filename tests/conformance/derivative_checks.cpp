@@ -5,9 +5,9 @@
 #include <random>
 
 #include "antichain/autodiff/grad.h"
-#include "antichain/ops/creation.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/reduce.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/creation.h"
 #include "tests/conformance/compare.h"
 #include "tests/conformance/sample_case.h"
 

@@ -1,11 +1,11 @@
 // The models that engines are held against each other on.
-#include "antichain/ops/control_flow.h"
-#include "antichain/ops/convolution.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/matmul.h"
-#include "antichain/ops/pooling.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/shape_ops.h"
+#include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/convolution/convolution.h"
+#include "antichain/ops/convolution/pooling.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/products/matmul.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/shape_ops.h"
 #include "tests/conformance/engine_checks.h"
 
 namespace antichain::conformance {

@@ -3,11 +3,11 @@
 
 #include "antichain/graph/traversal.h"
 #include "antichain/graph/verify.h"
-#include "antichain/ops/control_flow.h"
-#include "antichain/ops/creation.h"
-#include "antichain/ops/debug_ops.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/state_ops.h"
+#include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/state/debug_ops.h"
+#include "antichain/ops/state/state_ops.h"
 #include "antichain/session/session.h"
 #include "tests/tensor/expect_error.h"
 

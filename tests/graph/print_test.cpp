@@ -5,12 +5,12 @@
 
 #include <algorithm>
 
-#include "antichain/ops/control_flow.h"
-#include "antichain/ops/creation.h"
-#include "antichain/ops/debug_ops.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/matmul.h"
-#include "antichain/ops/state_ops.h"
+#include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/products/matmul.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/state/debug_ops.h"
+#include "antichain/ops/state/state_ops.h"
 
 namespace antichain::print_test {
 

@@ -2,11 +2,11 @@
 #include <gtest/gtest.h>
 
 #include "antichain/graph/verify.h"
-#include "antichain/ops/control_flow.h"
-#include "antichain/ops/creation.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/state_ops.h"
+#include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/state/state_ops.h"
 #include "antichain/session/session.h"
 #include "tests/tensor/expect_error.h"
 

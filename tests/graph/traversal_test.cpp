@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "antichain/ops/control_flow.h"
-#include "antichain/ops/creation.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/reduce.h"
+#include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/creation.h"
 
 namespace antichain::traversal_test {
 

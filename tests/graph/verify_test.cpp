@@ -6,9 +6,9 @@
 
 #include "antichain/autodiff/grad.h"
 #include "antichain/ops/catalogue.h"
-#include "antichain/ops/control_flow.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/reduce.h"
+#include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/rows/reduce.h"
 #include "antichain/passes/pipeline.h"
 
 namespace antichain::verify_test {

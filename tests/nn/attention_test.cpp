@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 
 #include "antichain/autodiff/grad.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/slicing.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/slicing.h"
 #include "antichain/passes/pipeline.h"
 #include "antichain/session/eager.h"
 #include "antichain/session/session.h"

@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "antichain/autodiff/grad.h"
-#include "antichain/ops/control_flow.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/reduce.h"
+#include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/rows/reduce.h"
 #include "antichain/session/session.h"
 #include "tests/tensor/expect_error.h"
 

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "antichain/ops/creation.h"
+#include "antichain/ops/shape/creation.h"
 #include "antichain/session/session.h"
 #include "tests/nn/layer_gradients.h"
 #include "tests/tensor/expect_error.h"

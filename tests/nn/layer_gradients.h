@@ -1,7 +1,7 @@
 // The oracle of the layer tests: central differences in float64, by inputs and by parameters.
 #pragma once
 
-#include "antichain/ops/state_ops.h"
+#include "antichain/ops/state/state_ops.h"
 #include "tests/autodiff/finite_difference.h"
 
 namespace antichain::nn {

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "antichain/ops/control_flow.h"
-#include "antichain/ops/state_ops.h"
+#include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/state/state_ops.h"
 #include "antichain/session/session.h"
 #include "tests/nn/layer_gradients.h"
 #include "tests/tensor/expect_error.h"

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 
 #include "antichain/graph/traversal.h"
-#include "antichain/ops/affine_scan.h"
-#include "antichain/ops/control_flow.h"
+#include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/scans/affine_scan.h"
 #include "antichain/session/session.h"
 #include "tests/conformance/compare.h"
 #include "tests/nn/layer_gradients.h"

@@ -5,8 +5,8 @@
 
 #include "antichain/nn/layers.h"
 #include "antichain/nn/losses.h"
-#include "antichain/ops/convolution.h"
-#include "antichain/ops/matmul.h"
+#include "antichain/ops/convolution/convolution.h"
+#include "antichain/ops/products/matmul.h"
 #include "antichain/session/session.h"
 #include "tests/nn/layer_gradients.h"
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "antichain/ops/slicing.h"
+#include "antichain/ops/shape/slicing.h"
 #include "antichain/session/session.h"
 #include "tests/nn/layer_gradients.h"
 #include "tests/tensor/expect_error.h"

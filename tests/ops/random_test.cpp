@@ -1,5 +1,5 @@
 // Random numbers: how they are distributed, what repeats and what does not.
-#include "antichain/ops/random.h"
+#include "antichain/ops/state/random.h"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 #include <numeric>
 #include <set>
 
-#include "antichain/ops/control_flow.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/reduce.h"
+#include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/rows/reduce.h"
 #include "tests/autodiff/finite_difference.h"
 
 namespace antichain::random_test {

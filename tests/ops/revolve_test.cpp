@@ -1,4 +1,4 @@
-#include "antichain/ops/revolve.h"
+#include "antichain/ops/control_flow/revolve.h"
 
 #include <gtest/gtest.h>
 

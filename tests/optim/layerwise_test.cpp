@@ -3,10 +3,10 @@
 
 #include <cmath>
 
-#include "antichain/ops/creation.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/state_ops.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/state/state_ops.h"
 #include "antichain/optim/adam.h"
 #include "antichain/optim/sgd.h"
 #include "antichain/session/session.h"

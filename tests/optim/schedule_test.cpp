@@ -5,9 +5,9 @@
 #include <cmath>
 #include <numbers>
 
-#include "antichain/ops/creation.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/state_ops.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/state/state_ops.h"
 #include "antichain/optim/sgd.h"
 #include "antichain/session/session.h"
 #include "tests/tensor/expect_error.h"

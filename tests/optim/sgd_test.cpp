@@ -2,10 +2,10 @@
 
 #include <gmock/gmock.h>
 
-#include "antichain/ops/creation.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/state_ops.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/state/state_ops.h"
 #include "tests/optim/trajectory.h"
 #include "tests/tensor/expect_error.h"
 

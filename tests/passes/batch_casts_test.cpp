@@ -1,13 +1,13 @@
 // Which conversions become one, and that they change nothing else.
-#include "antichain/passes/batch_casts.h"
+#include "antichain/passes/fusion/batch_casts.h"
 
 #include "antichain/graph/traversal.h"
 #include "antichain/nn/layers.h"
 #include "antichain/nn/losses.h"
-#include "antichain/ops/control_flow.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/matmul.h"
-#include "antichain/ops/reduce.h"
+#include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/products/matmul.h"
+#include "antichain/ops/rows/reduce.h"
 #include "antichain/optim/sgd.h"
 #include "antichain/session/session.h"
 #include "tests/passes/pass_test.h"

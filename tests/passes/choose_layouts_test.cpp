@@ -1,5 +1,5 @@
 // Which ops compute with channels last, and that they compute the same.
-#include "antichain/passes/choose_layouts.h"
+#include "antichain/passes/layout/choose_layouts.h"
 
 #include <algorithm>
 #include <random>
@@ -7,15 +7,15 @@
 #include "antichain/autodiff/grad.h"
 #include "antichain/graph/print.h"
 #include "antichain/nn/layers.h"
-#include "antichain/ops/control_flow.h"
-#include "antichain/ops/convolution.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/normalization.h"
-#include "antichain/ops/pooling.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/shape_ops.h"
+#include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/convolution/convolution.h"
+#include "antichain/ops/convolution/pooling.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/rows/normalization.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/shape_ops.h"
 #include "antichain/optim/sgd.h"
-#include "antichain/passes/min_cut.h"
+#include "antichain/passes/fusion/min_cut.h"
 #include "antichain/session/session.h"
 #include "tests/conformance/compare.h"
 #include "tests/passes/pass_test.h"

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/random.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/state/random.h"
 #include "tests/passes/graph_drawer.h"
 
 namespace antichain {

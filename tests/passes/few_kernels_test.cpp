@@ -2,11 +2,11 @@
 #include <gmock/gmock.h>
 
 #include "antichain/autodiff/grad.h"
-#include "antichain/ops/creation.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/matmul.h"
-#include "antichain/ops/normalization.h"
-#include "antichain/ops/reduce.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/products/matmul.h"
+#include "antichain/ops/rows/normalization.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/creation.h"
 #include "antichain/session/session.h"
 #include "tests/passes/pass_test.h"
 

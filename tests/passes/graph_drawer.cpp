@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "antichain/ops/elementwise.h"
+#include "antichain/ops/elementwise/elementwise.h"
 
 namespace antichain {
 

@@ -1,17 +1,17 @@
 // Sums over the same rows are computed together: which they are, that values stay, and that nothing
 // waits for itself.
-#include "antichain/passes/join_sums.h"
+#include "antichain/passes/sums/join_sums.h"
 
 #include "antichain/autodiff/grad.h"
 #include "antichain/graph/traversal.h"
 #include "antichain/nn/recurrent.h"
-#include "antichain/ops/creation.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/matmul.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/row_products.h"
-#include "antichain/ops/shape_ops.h"
-#include "antichain/ops/state_ops.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/products/matmul.h"
+#include "antichain/ops/products/row_products.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/state/state_ops.h"
 #include "antichain/session/session.h"
 #include "tests/passes/pass_test.h"
 

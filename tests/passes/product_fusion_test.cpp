@@ -3,15 +3,15 @@
 
 #include "antichain/autodiff/grad.h"
 #include "antichain/graph/traversal.h"
-#include "antichain/ops/control_flow.h"
-#include "antichain/ops/convolution.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/fused_product.h"
-#include "antichain/ops/matmul.h"
+#include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/convolution/convolution.h"
+#include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/op_cost.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/passes/fuse_elementwise.h"
-#include "antichain/passes/fuse_products.h"
+#include "antichain/ops/products/fused_product.h"
+#include "antichain/ops/products/matmul.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/passes/fusion/fuse_elementwise.h"
+#include "antichain/passes/fusion/fuse_products.h"
 #include "tests/passes/pass_test.h"
 
 namespace antichain::product_fusion_test {

@@ -13,7 +13,7 @@
 #include "antichain/graph/print.h"
 #include "antichain/graph/traversal.h"
 #include "antichain/graph/verify.h"
-#include "antichain/ops/random.h"
+#include "antichain/ops/state/random.h"
 #include "antichain/passes/graph_copy.h"
 #include "antichain/passes/pipeline.h"
 #include "antichain/runtime/step_order.h"

@@ -1,15 +1,15 @@
 // What a chain has returned is read instead of being computed again; whatever differs is computed.
-#include "antichain/passes/recall_steps.h"
+#include "antichain/passes/chains/recall_steps.h"
 
 #include "antichain/autodiff/grad.h"
 #include "antichain/graph/traversal.h"
 #include "antichain/nn/recurrent.h"
-#include "antichain/ops/control_flow.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/matmul.h"
-#include "antichain/ops/random.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/slicing.h"
+#include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/products/matmul.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/slicing.h"
+#include "antichain/ops/state/random.h"
 #include "antichain/session/session.h"
 #include "tests/passes/pass_test.h"
 

@@ -1,7 +1,7 @@
 // Random bodies: chains, conds and calls.
-#include "antichain/ops/control_flow.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/reduce.h"
+#include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/rows/reduce.h"
 #include "tests/passes/graph_drawer.h"
 
 namespace antichain {

@@ -1,4 +1,4 @@
-#include "antichain/passes/rematerialise_chains.h"
+#include "antichain/passes/memory/rematerialise_chains.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,11 +6,11 @@
 #include "antichain/antichain.h"
 #include "antichain/backends/cpu/cpu_backend.h"
 #include "antichain/graph/verify.h"
-#include "antichain/ops/convolution.h"
-#include "antichain/ops/fused_product.h"
-#include "antichain/ops/replayed_chain.h"
-#include "antichain/ops/revolve.h"
-#include "antichain/passes/kept_states.h"
+#include "antichain/ops/control_flow/replayed_chain.h"
+#include "antichain/ops/control_flow/revolve.h"
+#include "antichain/ops/convolution/convolution.h"
+#include "antichain/ops/products/fused_product.h"
+#include "antichain/passes/memory/kept_states.h"
 #include "antichain/passes/pipeline.h"
 
 namespace antichain::rematerialise_chains_test {

@@ -1,4 +1,4 @@
-#include "antichain/passes/rematerialise.h"
+#include "antichain/passes/memory/rematerialise.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include "antichain/antichain.h"
 #include "antichain/graph/verify.h"
-#include "antichain/ops/matmul.h"
+#include "antichain/ops/products/matmul.h"
 #include "antichain/passes/pipeline.h"
 
 namespace antichain::rematerialise_test {

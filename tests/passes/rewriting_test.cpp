@@ -1,12 +1,12 @@
 // The passes that replace ops one by one: what they change, and what they must leave alone.
-#include "antichain/ops/creation.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/shape_ops.h"
-#include "antichain/passes/clean_casts.h"
-#include "antichain/passes/delay_broadcasts.h"
-#include "antichain/passes/fold_constants.h"
-#include "antichain/passes/reassociate.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/shape/shape_ops.h"
+#include "antichain/passes/simplify/clean_casts.h"
+#include "antichain/passes/simplify/delay_broadcasts.h"
+#include "antichain/passes/simplify/fold_constants.h"
+#include "antichain/passes/simplify/reassociate.h"
 #include "tests/passes/pass_test.h"
 
 namespace antichain::rewriting_test {

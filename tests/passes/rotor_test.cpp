@@ -1,4 +1,4 @@
-#include "antichain/passes/rotor.h"
+#include "antichain/passes/memory/rotor.h"
 
 #include <gtest/gtest.h>
 

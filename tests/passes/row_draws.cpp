@@ -2,9 +2,9 @@
 // written by hand.
 #include <cmath>
 
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/shape_ops.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/shape_ops.h"
 #include "tests/passes/graph_drawer.h"
 
 namespace antichain {

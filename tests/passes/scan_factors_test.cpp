@@ -1,10 +1,10 @@
 // What a scan has multiplied weights by is read from it; whatever differs is computed.
-#include "antichain/passes/scan_factors.h"
+#include "antichain/passes/chains/scan_factors.h"
 
-#include "antichain/ops/creation.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/shape_ops.h"
-#include "antichain/ops/weighted_scan.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/scans/weighted_scan.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/shape/shape_ops.h"
 #include "tests/passes/pass_test.h"
 
 namespace antichain::scan_factors_test {

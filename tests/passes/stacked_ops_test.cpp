@@ -1,5 +1,5 @@
 // Ops for many runs at once: every sample of the catalogue gives what the runs give one by one.
-#include "antichain/passes/stacked_ops.h"
+#include "antichain/passes/chains/stacked_ops.h"
 
 #include <gtest/gtest.h>
 
@@ -8,11 +8,11 @@
 #include <set>
 
 #include "antichain/ops/catalogue.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/matmul.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/shape_ops.h"
-#include "antichain/ops/slicing.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/products/matmul.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/shape/slicing.h"
 #include "tests/conformance/compare.h"
 #include "tests/conformance/sample_case.h"
 

@@ -1,14 +1,14 @@
 // Sums over many rows of a concatenation are sums of its parts; other readers keep it whole.
-#include "antichain/passes/sum_by_parts.h"
+#include "antichain/passes/sums/sum_by_parts.h"
 
 #include "antichain/autodiff/grad.h"
 #include "antichain/graph/traversal.h"
 #include "antichain/nn/recurrent.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/matmul.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/shape_ops.h"
-#include "antichain/ops/slicing.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/products/matmul.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/shape/slicing.h"
 #include "antichain/session/session.h"
 #include "tests/passes/pass_test.h"
 

@@ -1,7 +1,7 @@
 // Attention and transformers, from the parameters of PyTorch's modules.
 #include "antichain/nn/attention.h"
-#include "antichain/ops/shape_ops.h"
-#include "antichain/ops/slicing.h"
+#include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/shape/slicing.h"
 #include "tests/peer/builders.h"
 #include "tests/peer/parameters.h"
 

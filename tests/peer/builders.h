@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "antichain/ops/control_flow.h"
+#include "antichain/ops/control_flow/control_flow.h"
 #include "tests/peer/peer_case.h"
 
 namespace antichain::peer {

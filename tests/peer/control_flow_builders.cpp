@@ -1,7 +1,7 @@
 // Control flow.
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/matmul.h"
-#include "antichain/ops/reduce.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/products/matmul.h"
+#include "antichain/ops/rows/reduce.h"
 #include "tests/peer/builders.h"
 
 namespace antichain::peer {

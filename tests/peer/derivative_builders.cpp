@@ -1,9 +1,9 @@
 // Models whose outputs are derivatives themselves, and what stops a derivative.
 #include "antichain/autodiff/grad.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/gradient_ops.h"
-#include "antichain/ops/matmul.h"
-#include "antichain/ops/reduce.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/elementwise/gradient_ops.h"
+#include "antichain/ops/products/matmul.h"
+#include "antichain/ops/rows/reduce.h"
 #include "tests/peer/builders.h"
 
 namespace antichain::peer {

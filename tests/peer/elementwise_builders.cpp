@@ -1,4 +1,4 @@
-#include "antichain/ops/elementwise.h"
+#include "antichain/ops/elementwise/elementwise.h"
 #include "tests/peer/builders.h"
 
 namespace antichain::peer {

@@ -1,6 +1,6 @@
 // Lookups and sparse matrices.
-#include "antichain/ops/indexing.h"
-#include "antichain/ops/sparse.h"
+#include "antichain/ops/indexing/indexing.h"
+#include "antichain/ops/products/sparse.h"
 #include "tests/peer/builders.h"
 
 namespace antichain::peer {

@@ -1,7 +1,7 @@
 // Convolution, pooling, softmax and norms.
-#include "antichain/ops/convolution.h"
-#include "antichain/ops/normalization.h"
-#include "antichain/ops/pooling.h"
+#include "antichain/ops/convolution/convolution.h"
+#include "antichain/ops/convolution/pooling.h"
+#include "antichain/ops/rows/normalization.h"
 #include "tests/peer/builders.h"
 
 namespace antichain::peer {

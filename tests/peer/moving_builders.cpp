@@ -1,7 +1,7 @@
 // Shapes, slices, joining.
-#include "antichain/ops/creation.h"
-#include "antichain/ops/shape_ops.h"
-#include "antichain/ops/slicing.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/shape/slicing.h"
 #include "tests/peer/builders.h"
 
 namespace antichain::peer {

@@ -5,7 +5,7 @@
 #include "antichain/nn/linear.h"
 #include "antichain/nn/losses.h"
 #include "antichain/nn/normalization.h"
-#include "antichain/ops/state_ops.h"
+#include "antichain/ops/state/state_ops.h"
 #include "tests/peer/builders.h"
 #include "tests/peer/parameters.h"
 

@@ -1,8 +1,8 @@
 // Optimisers: the points that training goes through, which the builder finds by running it.
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/matmul.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/state_ops.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/products/matmul.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/state/state_ops.h"
 #include "antichain/optim/adagrad.h"
 #include "antichain/optim/adam.h"
 #include "antichain/optim/lbfgs.h"

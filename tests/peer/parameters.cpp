@@ -3,7 +3,7 @@
 #include "antichain/graph/clone.h"
 #include "antichain/graph/structural_ops.h"
 #include "antichain/graph/traversal.h"
-#include "antichain/ops/state_ops.h"
+#include "antichain/ops/state/state_ops.h"
 
 namespace antichain::peer {
 

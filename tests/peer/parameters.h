@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "antichain/ops/control_flow.h"
+#include "antichain/ops/control_flow/control_flow.h"
 
 namespace antichain::peer {
 

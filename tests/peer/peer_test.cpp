@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "antichain/autodiff/grad.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/reduce.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/rows/reduce.h"
 #include "antichain/session/session.h"
 #include "tests/peer/builders.h"
 

@@ -2,9 +2,9 @@
 #include "antichain/autodiff/grad.h"
 #include "antichain/nn/recurrent.h"
 #include "antichain/nn/residual.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/shape_ops.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/shape_ops.h"
 #include "tests/peer/builders.h"
 #include "tests/peer/parameters.h"
 

@@ -1,8 +1,8 @@
 // Reductions, walks along an axis, sorting, matrix products.
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/matmul.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/sorting.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/indexing/sorting.h"
+#include "antichain/ops/products/matmul.h"
+#include "antichain/ops/rows/reduce.h"
 #include "tests/peer/builders.h"
 
 namespace antichain::peer {

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "antichain/autodiff/grad.h"
-#include "antichain/ops/convolution.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/matmul.h"
-#include "antichain/ops/reduce.h"
+#include "antichain/ops/convolution/convolution.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/products/matmul.h"
+#include "antichain/ops/rows/reduce.h"
 #include "antichain/session/session.h"
 
 namespace antichain::cost_test {

@@ -10,8 +10,8 @@
 
 #include "antichain/antichain.h"
 #include "antichain/backends/cpu/cpu_backend.h"
-#include "antichain/backends/cpu/parallel.h"
-#include "antichain/ops/matmul.h"
+#include "antichain/backends/cpu/threads/parallel.h"
+#include "antichain/ops/products/matmul.h"
 #include "antichain/passes/graph_copy.h"
 
 namespace {

@@ -5,11 +5,11 @@
 #include <thread>
 
 #include "antichain/ops/catalogue.h"
-#include "antichain/ops/creation.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/matmul.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/state_ops.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/products/matmul.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/state/state_ops.h"
 #include "antichain/session/eager.h"
 #include "antichain/session/session.h"
 #include "tests/conformance/remote_backend.h"

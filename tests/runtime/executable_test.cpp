@@ -4,12 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "antichain/autodiff/grad.h"
-#include "antichain/ops/creation.h"
-#include "antichain/ops/debug_ops.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/matmul.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/state_ops.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/products/matmul.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/state/debug_ops.h"
+#include "antichain/ops/state/state_ops.h"
 #include "antichain/session/session.h"
 #include "tests/tensor/expect_error.h"
 

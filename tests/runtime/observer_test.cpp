@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "antichain/ops/control_flow.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/matmul.h"
-#include "antichain/ops/reduce.h"
+#include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/products/matmul.h"
+#include "antichain/ops/rows/reduce.h"
 #include "antichain/runtime/finite_check.h"
 #include "antichain/runtime/profiler.h"
 #include "antichain/session/session.h"

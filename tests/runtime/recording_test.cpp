@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "antichain/ops/catalogue.h"
-#include "antichain/ops/creation.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/state_ops.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/state/state_ops.h"
 #include "antichain/session/session.h"
 
 namespace antichain::recording_test {

@@ -4,12 +4,12 @@
 #include <thread>
 
 #include "antichain/autodiff/grad.h"
-#include "antichain/ops/control_flow.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/matmul.h"
-#include "antichain/ops/random.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/state_ops.h"
+#include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/products/matmul.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/state/random.h"
+#include "antichain/ops/state/state_ops.h"
 #include "antichain/session/session.h"
 
 namespace antichain::threads_test {

@@ -6,11 +6,11 @@
 #include <limits>
 
 #include "antichain/nn/layers.h"
-#include "antichain/ops/creation.h"
-#include "antichain/ops/normalization.h"
-#include "antichain/ops/random.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/state_ops.h"
+#include "antichain/ops/rows/normalization.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/state/random.h"
+#include "antichain/ops/state/state_ops.h"
 #include "antichain/optim/sgd.h"
 #include "antichain/session/session.h"
 #include "tests/base/temporary_folder.h"

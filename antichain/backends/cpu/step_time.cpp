@@ -1,6 +1,6 @@
 #include "antichain/backends/cpu/step_time.h"
 
-#include "antichain/backends/cpu/work_blocks.h"
+#include "antichain/backends/cpu/threads/work_blocks.h"
 #include "antichain/ops/op_cost.h"
 
 namespace antichain::cpu {

@@ -1,12 +1,12 @@
 #include "antichain/engines/forward/forward_engine.h"
 
 #include "antichain/autodiff/walk.h"
-#include "antichain/ops/control_flow.h"
-#include "antichain/ops/creation.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/indexing.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/shape_ops.h"
+#include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/indexing/indexing.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/shape/shape_ops.h"
 
 namespace antichain {
 

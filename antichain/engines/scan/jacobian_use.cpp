@@ -1,9 +1,9 @@
 #include "antichain/engines/scan/jacobian_use.h"
 
 #include "antichain/autodiff/walk.h"
-#include "antichain/ops/creation.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/shape_ops.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/shape/shape_ops.h"
 
 namespace antichain::scan {
 

@@ -1,8 +1,8 @@
 #include "antichain/engines/scan/joint_state.h"
 
 #include "antichain/engines/scan/kept_axes.h"
-#include "antichain/ops/shape_ops.h"
-#include "antichain/ops/slicing.h"
+#include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/shape/slicing.h"
 
 namespace antichain::scan {
 

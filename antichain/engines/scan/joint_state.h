@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "antichain/ops/control_flow.h"
+#include "antichain/ops/control_flow/control_flow.h"
 
 namespace antichain::scan {
 

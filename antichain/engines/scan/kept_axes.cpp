@@ -8,13 +8,13 @@
 #include "antichain/autodiff/walk.h"
 #include "antichain/graph/traversal.h"
 #include "antichain/ops/catalogue.h"
-#include "antichain/ops/fused.h"
-#include "antichain/ops/gradient_ops.h"
-#include "antichain/ops/matmul.h"
-#include "antichain/ops/normalization_gradients.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/shape_ops.h"
-#include "antichain/ops/slicing.h"
+#include "antichain/ops/elementwise/fused.h"
+#include "antichain/ops/elementwise/gradient_ops.h"
+#include "antichain/ops/products/matmul.h"
+#include "antichain/ops/rows/normalization_gradients.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/shape/slicing.h"
 
 namespace antichain::scan {
 

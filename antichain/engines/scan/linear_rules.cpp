@@ -3,11 +3,11 @@
 
 #include "antichain/engines/scan/jacobian_use.h"
 #include "antichain/engines/scan/window_patterns.h"
-#include "antichain/ops/creation.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/indexing.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/shape_ops.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/indexing/indexing.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/shape/shape_ops.h"
 
 namespace antichain::scan {
 

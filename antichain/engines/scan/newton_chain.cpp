@@ -1,11 +1,11 @@
 #include "antichain/engines/scan/newton_chain.h"
 
 #include "antichain/engines/scan/stacked_body.h"
-#include "antichain/ops/affine_scan.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/shape_ops.h"
-#include "antichain/ops/slicing.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/scans/affine_scan.h"
+#include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/shape/slicing.h"
 
 namespace antichain::scan {
 

@@ -5,7 +5,7 @@
 
 #include "antichain/base/logger.h"
 #include "antichain/engines/scan/scan_engine.h"
-#include "antichain/ops/control_flow.h"
+#include "antichain/ops/control_flow/control_flow.h"
 
 namespace antichain {
 

@@ -1,11 +1,11 @@
 // Jacobians with one element per number of the output: element-wise ops, norms by given statistics,
 // movement.
 #include "antichain/engines/scan/jacobian_use.h"
-#include "antichain/ops/creation.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/indexing.h"
-#include "antichain/ops/per_channel.h"
-#include "antichain/ops/shape_ops.h"
+#include "antichain/ops/convolution/per_channel.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/indexing/indexing.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/shape/shape_ops.h"
 
 namespace antichain::scan {
 

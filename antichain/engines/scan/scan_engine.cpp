@@ -9,10 +9,10 @@
 #include "antichain/engines/scan/walk_choice.h"
 #include "antichain/engines/scan/weighted_jacobian.h"
 #include "antichain/graph/clone.h"
-#include "antichain/ops/affine_scan.h"
-#include "antichain/ops/creation.h"
-#include "antichain/ops/region_parts.h"
-#include "antichain/ops/slicing.h"
+#include "antichain/ops/control_flow/region_parts.h"
+#include "antichain/ops/scans/affine_scan.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/shape/slicing.h"
 
 namespace antichain {
 

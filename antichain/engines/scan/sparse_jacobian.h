@@ -6,7 +6,7 @@
 
 #include "antichain/engines/scan/csr_pattern.h"
 #include "antichain/engines/scan/sweep.h"
-#include "antichain/ops/sparse.h"
+#include "antichain/ops/products/sparse.h"
 
 namespace antichain::scan {
 

@@ -8,8 +8,8 @@
 #include "antichain/engines/scan/jacobian_use.h"
 #include "antichain/engines/scan/stage_cuts.h"
 #include "antichain/engines/scan/sweep.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/shape_ops.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/shape/shape_ops.h"
 
 namespace antichain::scan {
 

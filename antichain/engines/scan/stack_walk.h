@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "antichain/engines/scan/jacobian_rules.h"
-#include "antichain/ops/control_flow.h"
+#include "antichain/ops/control_flow/control_flow.h"
 
 namespace antichain::scan {
 

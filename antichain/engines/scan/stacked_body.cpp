@@ -1,9 +1,9 @@
 #include "antichain/engines/scan/stacked_body.h"
 
 #include "antichain/autodiff/walk.h"
-#include "antichain/ops/creation.h"
-#include "antichain/ops/region_parts.h"
-#include "antichain/ops/shape_ops.h"
+#include "antichain/ops/control_flow/region_parts.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/shape/shape_ops.h"
 
 namespace antichain::scan {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "antichain/engines/scan/joint_state.h"
-#include "antichain/passes/stacked_ops.h"
+#include "antichain/passes/chains/stacked_ops.h"
 
 namespace antichain::scan {
 

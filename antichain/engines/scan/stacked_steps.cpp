@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "antichain/ops/creation.h"
-#include "antichain/ops/elementwise.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/shape/creation.h"
 
 namespace antichain::scan {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "antichain/base/error.h"
-#include "antichain/ops/affine_scan.h"
+#include "antichain/ops/scans/affine_scan.h"
 
 namespace antichain::scan {
 

@@ -6,8 +6,8 @@
 
 #include "antichain/engines/scan/stacked_body.h"
 #include "antichain/graph/traversal.h"
-#include "antichain/ops/matmul.h"
 #include "antichain/ops/op_cost.h"
+#include "antichain/ops/products/matmul.h"
 
 namespace antichain::scan {
 

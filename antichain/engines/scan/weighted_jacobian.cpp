@@ -6,12 +6,12 @@
 
 #include "antichain/autodiff/walk.h"
 #include "antichain/graph/traversal.h"
-#include "antichain/ops/creation.h"
-#include "antichain/ops/fused.h"
-#include "antichain/ops/gradient_ops.h"
-#include "antichain/ops/matmul.h"
-#include "antichain/ops/shape_ops.h"
-#include "antichain/ops/slicing.h"
+#include "antichain/ops/elementwise/fused.h"
+#include "antichain/ops/elementwise/gradient_ops.h"
+#include "antichain/ops/products/matmul.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/shape/slicing.h"
 
 namespace antichain::scan {
 

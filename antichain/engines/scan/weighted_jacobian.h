@@ -12,7 +12,7 @@
 #include <string>
 
 #include "antichain/engines/scan/joint_state.h"
-#include "antichain/ops/weighted_scan.h"
+#include "antichain/ops/scans/weighted_scan.h"
 
 namespace antichain::scan {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "antichain/ops/attention.h"
+#include "antichain/ops/products/attention.h"
 #include "antichain/ops/reference/compute.h"
 
 namespace antichain {

@@ -1,7 +1,7 @@
 #include "antichain/ops/reference/attention_samples.h"
 
-#include "antichain/ops/attention.h"
-#include "antichain/ops/elementwise.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/products/attention.h"
 
 namespace antichain {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "antichain/ops/control_flow/revolve.h"
 #include "antichain/ops/reference/step_memory.h"
-#include "antichain/ops/revolve.h"
 
 namespace antichain {
 

@@ -1,6 +1,6 @@
 #include "antichain/ops/reference/convolution_samples.h"
 
-#include "antichain/ops/convolution.h"
+#include "antichain/ops/convolution/convolution.h"
 #include "antichain/ops/reference/sliding_windows.h"
 
 namespace antichain {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "antichain/ops/control_flow/replayed_chain.h"
+#include "antichain/ops/control_flow/revolve.h"
 #include "antichain/ops/reference/step_memory.h"
-#include "antichain/ops/replayed_chain.h"
-#include "antichain/ops/revolve.h"
 
 namespace antichain {
 

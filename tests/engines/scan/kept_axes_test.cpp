@@ -3,15 +3,15 @@
 
 #include <gtest/gtest.h>
 
-#include "antichain/ops/convolution.h"
-#include "antichain/ops/elementwise.h"
-#include "antichain/ops/gradient_ops.h"
-#include "antichain/ops/matmul.h"
-#include "antichain/ops/normalization.h"
-#include "antichain/ops/reduce.h"
-#include "antichain/ops/shape_ops.h"
-#include "antichain/ops/slicing.h"
-#include "antichain/ops/sorting.h"
+#include "antichain/ops/convolution/convolution.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/elementwise/gradient_ops.h"
+#include "antichain/ops/indexing/sorting.h"
+#include "antichain/ops/products/matmul.h"
+#include "antichain/ops/rows/normalization.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/shape/slicing.h"
 
 namespace antichain::scan::kept_axes_test {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "antichain/base/error.h"
-#include "antichain/ops/affine_scan.h"
+#include "antichain/ops/scans/affine_scan.h"
 
 namespace antichain::scan::sweep_test {
 

@@ -56,7 +56,7 @@ Name extreme(Writer& w, const char* floats, const char* integers, DType dtype, c
   return w.choose(first, dtype, x[0], x[1]);
 }
 
-// One row per op: what its functor (antichain/ops/elementwise_functors.h) computes.
+// One row per op: what its functor (antichain/ops/elementwise/elementwise_functors.h) computes.
 struct Row {
   std::function<Name(Writer&, DType, const Names&)> write;
   bool integers = false;  // also on i32 and i64

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "antichain/backends/cpu/copy_plan.h"
+#include "antichain/backends/cpu/movement/copy_plan.h"
 #include "antichain/backends/cpu/simd/level.h"
 
 namespace antichain::cpu {

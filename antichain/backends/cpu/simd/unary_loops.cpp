@@ -3,7 +3,7 @@
 
 #include "antichain/backends/cpu/simd/make_loop.h"
 #include "antichain/backends/cpu/simd/wide_math.h"
-#include "antichain/ops/elementwise_functors.h"
+#include "antichain/ops/elementwise/elementwise_functors.h"
 
 namespace antichain::cpu {
 

@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "antichain/backends/cpu/simd/vector.h"
-#include "antichain/ops/update_rules.h"
+#include "antichain/ops/state/update_rules.h"
 
 namespace antichain::cpu {
 

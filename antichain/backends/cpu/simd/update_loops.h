@@ -8,7 +8,7 @@
 namespace antichain::cpu {
 
 /// Applies a rule to the elements [first, last) of packed states; `after` may be the memory of
-/// `before`. The numbers are those of antichain/ops/update_ops.h.
+/// `before`. The numbers are those of antichain/ops/state/update_ops.h.
 using UpdateLoop = void (*)(const void* const* before, void* const* after, const void* gradient,
                             const double* numbers, std::int64_t first, std::int64_t last);
 

@@ -12,8 +12,8 @@ constexpr float kInfinity = std::bit_cast<float>(0x7f800000U);
 // The score of a key that is not seen. A power of two: its products with the scale are exact, so
 // that a row of such scores has weights of exactly 1 before they are normalised.
 constexpr float kHiddenScore = -0x1p100F;
-// The log-sum-exp of a query that sees no key (kUnseenScore in antichain/ops/attention.h), and what
-// tells it from others.
+// The log-sum-exp of a query that sees no key (kUnseenScore in antichain/ops/products/attention.h),
+// and what tells it from others.
 constexpr float kBlindLse = -1e30F, kBlindBelow = -1e29F;
 
 // Which keys are seen at all, with its strides; null: all.

@@ -8,7 +8,7 @@
 
 #include "antichain/backends/cuda/device/division.cuh"
 #include "antichain/backends/cuda/device/word.cuh"
-#include "antichain/ops/elementwise_functors.h"
+#include "antichain/ops/elementwise/elementwise_functors.h"
 
 namespace antichain::device {
 

@@ -1,7 +1,7 @@
 // Running sums of the threads of a block.
 #pragma once
 
-#include "antichain/ops/elementwise_functors.h"
+#include "antichain/ops/elementwise/elementwise_functors.h"
 
 namespace antichain::device {
 

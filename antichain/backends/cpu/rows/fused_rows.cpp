@@ -1,0 +1,355 @@
+#include "antichain/backends/cpu/rows/fused_rows.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "antichain/backends/cpu/threads/parallel.h"
+#include "antichain/backends/cpu/threads/thread_scratch.h"
+
+namespace antichain::cpu {
+
+namespace {
+
+constexpr std::int64_t kRowBlockBytes = 64 * 1024;  // that inputs, outputs and kept values may take
+
+// The address of element 0 of something of which only what follows `bytes` is there.
+std::byte* before(std::byte* address, std::int64_t bytes) {
+  return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(address) -
+                                      static_cast<std::uintptr_t>(bytes));
+}
+
+}  // namespace
+
+FusedRows::FusedRows(const KernelContext& context, const FusedSteps& steps)
+    : numbers_(steps.numbers) {
+  const FusedShape shape = fused_shape(context.op.graph(), context.op.regions()[0]);
+  const std::size_t first_axis = shape.domain.size() - shape.row_axes();
+  domain_ = rows_shape_ = evaluate(shape.domain, *context.env);
+  std::vector<bool> reduced(domain_.size(), false);
+  for (std::size_t axis = 0; axis < domain_.size(); ++axis) {
+    reduced[axis] = axis >= first_axis;
+    (reduced[axis] ? row_ : rows_) *= domain_[axis];
+    rows_shape_[axis] = reduced[axis] ? 1 : domain_[axis];
+  }
+  cut_.emplace(domain_, reduced, sizeof(float));
+
+  std::vector<bool> is_packed;
+  const auto add_input = [&](const Tensor& tensor) {
+    new_value(
+        {.home = Home::input, .dtype = tensor.dtype(), .index = static_cast<int>(inputs_.size())});
+    inputs_.push_back({tensor.dtype(), tensor.shape(), tensor.strides()});
+    is_packed.push_back(tensor.is_contiguous());
+  };
+  for (const Tensor* input : context.inputs) {
+    add_input(*input);
+  }
+  std::ranges::for_each(numbers_, add_input);
+  for (const PieceStep& step : steps.steps) {
+    for (const PieceStep::Result& result : step.results) {
+      // An output that nobody wants has no memory.
+      const bool wanted =
+          result.output >= 0 && context.wanted[static_cast<std::size_t>(result.output)] != 0;
+      new_value({.home = wanted ? Home::output : Home::loops,
+                 .of_rows = kind_of(step.section) != Section::domain,
+                 .dtype = result.dtype,
+                 .index = result.output,
+                 .made = step.section,
+                 .read = step.section});
+    }
+  }
+  rounds_.resize(static_cast<std::size_t>(steps.steps.back().section / 3 + 1));
+  auto fold = steps.folds.begin();
+  int next = static_cast<int>(inputs_.size());
+  for (const PieceStep& step : steps.steps) {
+    if (kind_of(step.section) == Section::folds) {
+      const auto from = static_cast<std::size_t>(step.operands[0]);
+      add_fold(step, *fold++, next++, from >= is_packed.size() || is_packed[from]);
+    } else {
+      std::vector<int> results;
+      for (std::size_t i = 0; i < step.results.size(); ++i) {
+        results.push_back(next++);
+      }
+      add_step(step, results);
+    }
+  }
+  choose_block();
+  place_values();
+  std::size_t most_folds = 0;
+  for (Round& round : rounds_) {
+    plan_loops(round.rows, true);
+    plan_loops(round.domain, false);
+    most_folds = std::max(most_folds, round.folds.size());
+  }
+  given_.resize(values_.size());
+  if (cut_->in_chunks()) {
+    partial_.resize(most_folds * static_cast<std::size_t>(cut_->chunks() * rows_) *
+                    RowFold::kTotalBytes);
+  }
+}
+
+std::size_t FusedRows::new_value(Value value) {
+  values_.push_back(value);
+  return values_.size() - 1;
+}
+
+// Says that a section reads a value: what another section has made is kept for it.
+void FusedRows::keep_for(int value, int section) {
+  Value& read = values_[static_cast<std::size_t>(value)];
+  read.read = std::max(read.read, section);
+  if (read.home == Home::loops && read.made != section) {
+    read.home = Home::block;
+  }
+}
+
+void FusedRows::add_step(PieceStep step, const std::vector<int>& results) {
+  for (const int operand : step.operands) {
+    keep_for(operand, step.section);
+  }
+  Round& round = rounds_[static_cast<std::size_t>(step.section / 3)];
+  Loops& loops = kind_of(step.section) == Section::rows ? round.rows : round.domain;
+  loops.steps.push_back(std::move(step));
+  loops.results.push_back(results);
+}
+
+void FusedRows::add_fold(const PieceStep& step, const RowFold& fold, int result, bool is_packed) {
+  int from = step.operands[0];
+  if (!is_packed) {  // a view is copied row by row
+    PieceStep copy = step;
+    copy.section = step.section - 1;
+    const auto copied = static_cast<int>(
+        new_value({.dtype = fold.dtype, .made = copy.section, .read = copy.section}));
+    add_step(std::move(copy), {copied});
+    from = copied;
+  }
+  keep_for(from, step.section);
+  if (Value& to = values_[static_cast<std::size_t>(result)]; to.home == Home::loops) {
+    to.home = Home::block;
+  }
+  std::vector<bool> reduced(domain_.size());
+  for (std::size_t axis = 0; axis < domain_.size(); ++axis) {
+    reduced[axis] = rows_shape_[axis] != domain_[axis];
+  }
+  rounds_[static_cast<std::size_t>(step.section / 3)].folds.push_back(
+      {fold, Reduction(domain_, reduced, size_of(fold.dtype)), from, result});
+}
+
+// As many rows as stay in a near cache with everything that is read or written for them.
+void FusedRows::choose_block() {
+  std::int64_t bytes = 0;
+  for (std::size_t n = 0; n < values_.size(); ++n) {
+    const Value& value = values_[n];
+    const bool whole = value.home == Home::input ? numel(inputs_[n].shape) > rows_ : !value.of_rows;
+    bytes += whole && value.home != Home::loops ? bytes_of(value.dtype) : 0;
+  }
+  const std::int64_t most = kRowBlockBytes / std::max<std::int64_t>(1, bytes * row_);
+  block_rows_ =
+      std::clamp<std::int64_t>(most, 1, std::clamp<std::int64_t>(rows_, 1, Reduction::kMaxBlock));
+}
+
+// Gives values that are kept a place each, or that of one that is not read any more.
+void FusedRows::place_values() {
+  struct Place {
+    std::size_t at;
+    std::int64_t bytes;
+    int read;
+  };
+  std::vector<Place> places;
+  const std::int64_t chunk = cut_->in_chunks() ? cut_->chunk() : block_rows_ * row_;
+  std::size_t shared_bytes = 0;
+  const auto take = [](std::size_t& end, std::int64_t bytes) {
+    return std::exchange(end, end + whole_cache_lines(static_cast<std::size_t>(bytes)));
+  };
+  for (Value& value : values_) {
+    if (value.home != Home::block) {
+      continue;
+    }
+    const bool stays = value.read / 3 == value.made / 3 && !value.of_rows;  // for a reduction alone
+    if (cut_->in_chunks() && !stays) {
+      value.home = Home::shared;
+      value.at = take(shared_bytes, (value.of_rows ? rows_ : rows_ * row_) * bytes_of(value.dtype));
+      continue;
+    }
+    const std::int64_t bytes = (value.of_rows ? block_rows_ : chunk) * bytes_of(value.dtype);
+    auto place = std::ranges::find_if(
+        places, [&](const Place& old) { return old.bytes == bytes && old.read < value.made; });
+    if (place == places.end()) {
+      place = places.insert(place, {take(block_bytes_, bytes), bytes, 0});
+    }
+    place->read = value.read;
+    value.at = place->at;
+  }
+  shared_.resize(shared_bytes);
+}
+
+void FusedRows::plan_loops(Loops& loops, bool of_rows) {
+  if (loops.steps.empty()) {
+    return;
+  }
+  std::vector<int> numbers(values_.size(), -1);  // of values, as the plan counts them
+  std::vector<PieceInput> inputs;
+  const auto is_made_here = [&](int value) {
+    return std::ranges::any_of(loops.results, [&](const std::vector<int>& results) {
+      return std::ranges::find(results, value) != results.end();
+    });
+  };
+  for (const PieceStep& step : loops.steps) {
+    for (const int operand : step.operands) {
+      const auto n = static_cast<std::size_t>(operand);
+      if (numbers[n] >= 0 || is_made_here(operand)) {
+        continue;
+      }
+      numbers[n] = static_cast<int>(inputs.size());
+      loops.in.push_back(operand);
+      const Shape& shape = values_[n].of_rows ? rows_shape_ : domain_;
+      inputs.push_back(n < inputs_.size()
+                           ? inputs_[n]
+                           : PieceInput{values_[n].dtype, shape, contiguous_strides(shape)});
+    }
+  }
+  int next = static_cast<int>(inputs.size());
+  for (std::size_t n = 0; n < loops.steps.size(); ++n) {
+    PieceStep& step = loops.steps[n];
+    for (int& operand : step.operands) {
+      operand = numbers[static_cast<std::size_t>(operand)];
+    }
+    for (std::size_t i = 0; i < step.results.size(); ++i) {
+      const auto result = static_cast<std::size_t>(loops.results[n][i]);
+      numbers[result] = next++;
+      const bool leaves = values_[result].home != Home::loops;
+      step.results[i].output = leaves ? static_cast<int>(loops.out.size()) : -1;
+      if (leaves) {
+        loops.out.push_back(loops.results[n][i]);
+      }
+    }
+  }
+  loops.plan.emplace(of_rows ? rows_shape_ : domain_, inputs, loops.steps);
+  loops_bytes_ = std::max(loops_bytes_, loops.plan->scratch_bytes());
+}
+
+std::byte* FusedRows::scratch() const {
+  return thread_scratch(std::max(kCacheLine, block_bytes_ + loops_bytes_));
+}
+
+// Where element 0 of a value is, or would be.
+std::byte* FusedRows::address(const Value& value, const Block& block) const {
+  if (value.home == Home::block) {
+    const std::int64_t first =
+        value.of_rows ? block.first_row : block.first_row * row_ + block.first;
+    return before(block.scratch + value.at, first * bytes_of(value.dtype));
+  }
+  return given_[static_cast<std::size_t>(&value - values_.data())];
+}
+
+void FusedRows::run_loops(const Loops& loops, const Block& block, std::int64_t first,
+                          std::int64_t last) const {
+  if (!loops.plan) {
+    return;
+  }
+  ElementwisePlan::Operands operands;
+  for (std::size_t i = 0; i < loops.in.size(); ++i) {
+    operands.in[i] = address(values_[static_cast<std::size_t>(loops.in[i])], block);
+  }
+  for (std::size_t i = 0; i < loops.out.size(); ++i) {
+    operands.out[i] = address(values_[static_cast<std::size_t>(loops.out[i])], block);
+  }
+  loops.plan->run_range(operands, first, last, block.scratch + block_bytes_);
+}
+
+void FusedRows::run_domain(const Round& round, const Block& block) const {
+  run_loops(round.domain, block, block.first_row * row_ + block.first,
+            (block.last_row - 1) * row_ + block.last);
+}
+
+void FusedRows::fold(const FoldStep& step, const Block& block, void* totals) const {
+  const Value& from = values_[static_cast<std::size_t>(step.from)];
+  const std::int64_t first = block.first_row * row_ + block.first;
+  step.fold.fold(step.reduction, address(from, block) + first * bytes_of(from.dtype),
+                 block.last_row - block.first_row, block.first, block.last, totals);
+}
+
+void FusedRows::run_block(const Block& block) const {
+  const std::int64_t rows = block.last_row - block.first_row;
+  for (const Round& round : rounds_) {
+    run_loops(round.rows, block, block.first_row, block.last_row);
+    run_domain(round, block);
+    for (const FoldStep& step : round.folds) {
+      alignas(RowFold::kTotalBytes) std::byte totals[Reduction::kMaxBlock * RowFold::kTotalBytes];
+      fold(step, block, totals);
+      const Value& to = values_[static_cast<std::size_t>(step.to)];
+      step.fold.write(totals, rows, row_,
+                      address(to, block) + block.first_row * bytes_of(to.dtype));
+    }
+  }
+}
+
+void FusedRows::run_in_chunks() {
+  const std::int64_t chunks = cut_->chunks(), size = cut_->chunk();
+  // Totals of one reduction follow each other by chunk, then by row.
+  const auto totals_of = [&](std::size_t fold, std::int64_t chunk) {
+    const std::int64_t part = static_cast<std::int64_t>(fold) * chunks + chunk;
+    return partial_.data() + static_cast<std::size_t>(part * rows_) * RowFold::kTotalBytes;
+  };
+  for (const Round& round : rounds_) {
+    run_loops(round.rows, {0, rows_, 0, row_, scratch()}, 0, rows_);
+    parallel_tasks(rows_ * chunks, [&](std::int64_t n) {
+      const std::int64_t row = n / chunks, chunk = n % chunks;
+      const Block block{row, row + 1, chunk * size, std::min(row_, (chunk + 1) * size), scratch()};
+      run_domain(round, block);
+      for (std::size_t i = 0; i < round.folds.size(); ++i) {
+        fold(round.folds[i], block,
+             totals_of(i, chunk) + static_cast<std::size_t>(row) * RowFold::kTotalBytes);
+      }
+    });
+    for (std::size_t i = 0; i < round.folds.size(); ++i) {
+      const FoldStep& step = round.folds[i];
+      for (std::int64_t chunk = 1; chunk < chunks; ++chunk) {
+        step.fold.join(totals_of(i, 0), totals_of(i, chunk), rows_);
+      }
+      step.fold.write(totals_of(i, 0), rows_, row_, given_[static_cast<std::size_t>(step.to)]);
+    }
+  }
+}
+
+void FusedRows::run(const KernelContext& context) {
+  for (const Round& round : rounds_) {
+    for (const FoldStep& step : round.folds) {
+      step.fold.op.require_elements(step.reduction, context.where);
+    }
+  }
+  if (rows_ == 0) {
+    return;
+  }
+  for (std::size_t n = 0; n < values_.size(); ++n) {
+    const Value& value = values_[n];
+    const auto index = static_cast<std::size_t>(value.index);
+    if (value.home == Home::input) {
+      const Tensor& tensor = index < context.inputs.size()
+                                 ? *context.inputs[index]
+                                 : numbers_[index - context.inputs.size()];
+      given_[n] = static_cast<std::byte*>(tensor.raw());
+    } else if (value.home == Home::output) {
+      given_[n] = static_cast<std::byte*>(context.out(value.index).raw());
+    } else if (value.home == Home::shared) {
+      given_[n] = shared_.data() + value.at;
+    }
+  }
+  if (cut_->in_chunks()) {
+    run_in_chunks();
+    return;
+  }
+  const auto run_some = [this](std::int64_t first, std::int64_t last) {
+    std::byte* const memory = scratch();
+    for (std::int64_t row = first; row < last; row += block_rows_) {
+      run_block({row, std::min(last, row + block_rows_), 0, row_, memory});
+    }
+  };
+  const std::int64_t blocks =
+      std::max<std::int64_t>(1, kElementGrain / std::max<std::int64_t>(1, block_rows_ * row_));
+  if (rows_ * row_ * static_cast<std::int64_t>(rounds_.size()) < kParallelFrom) {
+    run_some(0, rows_);
+  } else {
+    parallel_ranges(rows_, blocks * block_rows_, run_some);
+  }
+}
+
+}  // namespace antichain::cpu

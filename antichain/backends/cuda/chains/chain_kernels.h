@@ -1,0 +1,11 @@
+// Whole chains as one kernel.
+#pragma once
+
+#include "antichain/backends/cuda/core/device_context.h"
+#include "antichain/runtime/kernel_table.h"
+
+namespace antichain::cuda {
+
+void register_chains(KernelTable& kernels, const Context& context);
+
+}  // namespace antichain::cuda

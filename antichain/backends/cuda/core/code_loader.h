@@ -1,0 +1,43 @@
+// CodeLoader: kernels as text, compiled for the GPU by NVRTC and remembered, in this process and on
+// disk (antichain/base/code_cache.h).
+//
+// All kernels of this backend that are not a library's are such text: headers of Antichain that CPU
+// and GPU share (functors, random numbers, rules of optimisers), pieces of antichain/backends/cuda/
+// device, and what is generated for an op. NVRTC needs no GPU: tests compile kernels on any machine
+// that has the toolkit.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <string>
+
+namespace antichain::cuda {
+
+/// Compiles kernels to machine code for GPUs of this kind (90 for sm_90). Throws InternalError with
+/// the compiler's messages when the text is wrong.
+std::string compile_kernel(const std::string& text, int architecture);
+
+class CodeLoader {
+ public:
+  explicit CodeLoader(int architecture);
+  ~CodeLoader();
+  CodeLoader(const CodeLoader&) = delete;
+  CodeLoader& operator=(const CodeLoader&) = delete;
+
+  /// A text that is being compiled, or has been. Lives as long as the loader.
+  class Code;
+
+  /// Starts to compile a text in the background, unless that was done before: a model has a hundred
+  /// kernels, and as many are compiled at once as there are cores.
+  Code& start(const std::string& text);
+  /// Returns the function `name` (extern "C") of a text when it is there. The function lives as
+  /// long as the loader.
+  cudaKernel_t load(Code& code, const std::string& name);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace antichain::cuda

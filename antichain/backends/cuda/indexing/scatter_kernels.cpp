@@ -1,0 +1,169 @@
+#include "antichain/backends/cuda/indexing/scatter_kernels.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "antichain/backends/cuda/elementwise/element_code.h"
+#include "antichain/backends/cuda/indexing/index_groups.h"
+#include "antichain/backends/cuda/indexing/index_kernels.h"
+#include "antichain/ops/indexing/indexing.h"
+#include "antichain/ops/reference/compute.h"
+
+namespace antichain::cuda {
+
+namespace {
+
+// Whether every element had better look at all indices of its line than have them sorted: where
+// there are hardly more than it has to write anyway, or the looks are few.
+bool searches(std::int64_t elements, std::int64_t count) {
+  constexpr std::int64_t kAlways = 16, kMost = 512, kMostLooks = std::int64_t{1} << 28;
+  return count <= kAlways || (count <= kMost && elements <= kMostLooks / count);
+}
+
+// What a kernel sees: x[outer, size, inner], updates[outer, count, inner].
+struct ScatterSlot {
+  enum : std::size_t {
+    kThreads,
+    kSize,
+    kInner,
+    kCount,
+    kSource,
+    kNote,
+    kIndices,
+    kOrder,
+    kStarts,
+    kX,
+    kUpdates,
+    kOut,
+    kNumSlots
+  };
+};
+
+// Statements that add the updates of element t, which is s of outer o and inner i.
+std::string_view additions(bool along, bool grouped) {
+  if (grouped) {
+    return along ? R"(    for (long long p = a.starts[t]; p < a.starts[t + 1]; ++p) {
+      add(a.order[p]);
+    }
+)"
+                 : R"(    for (long long p = a.starts[s]; p < a.starts[s + 1]; ++p) {
+      add((o * a.count + a.order[p]) * a.inner + i);
+    }
+)";
+  }
+  return along ? R"(    for (long long k = 0; k < a.count; ++k) {
+      const long long from = (o * a.count + k) * a.inner + i;
+      if (checked(a.indices[from], a.size, a.note, a.source) == s) {
+        add(from);
+      }
+    }
+)"
+               : R"(    for (long long k = 0; k < a.count; ++k) {
+      if (checked(a.indices[k], a.size, a.note, a.source) == s) {
+        add((o * a.count + k) * a.inner + i);
+      }
+    }
+)";
+}
+
+KernelFunction plan_scatter_add(const KernelContext& context, const Context& device, bool along) {
+  const Tensor &x = context.in(0), &indices = context.in(1);
+  const int axis = context.axis("axis", x.rank());
+  const AxisSplit split(x.shape(), axis);
+  if (x.numel() == 0) {
+    return plan_look(context, device, 1, split.size);
+  }
+  const std::int64_t count =
+      along ? indices.shape()[static_cast<std::size_t>(axis)] : indices.numel();
+  const bool grouped = !searches(x.numel(), count);
+  std::vector<std::int64_t> slots(ScatterSlot::kNumSlots);
+  slots[ScatterSlot::kThreads] = x.numel();
+  slots[ScatterSlot::kSize] = split.size;
+  slots[ScatterSlot::kInner] = split.inner;
+  slots[ScatterSlot::kCount] = count;
+  slots[ScatterSlot::kSource] = device->report().source_of(std::string(context.where));
+  const std::int64_t source = slots[ScatterSlot::kSource];
+  const auto launch =
+      std::make_shared<Launch>(device, scatter_text(x.dtype(), indices.dtype(), along, grouped),
+                               "scatter", x.numel(), std::move(slots));
+  launch->set(ScatterSlot::kNote, device->report().device_address());
+  std::shared_ptr<IndexGroups> groups;
+  if (grouped) {
+    groups =
+        std::make_shared<IndexGroups>(device, Grouping{.elements = indices.numel(),
+                                                       .groups = along ? x.numel() : split.size,
+                                                       .index = indices.dtype(),
+                                                       .group = scatter_group(along),
+                                                       .size = split.size,
+                                                       .inner = split.inner,
+                                                       .count = count,
+                                                       .source = source,
+                                                       .constant = is_constant(context.op, 1)});
+  }
+  return [launch, groups](KernelContext& run) {
+    if (groups) {
+      groups->run(run.in(1).raw());
+      launch->set(ScatterSlot::kOrder, groups->order());
+      launch->set(ScatterSlot::kStarts, groups->starts());
+    }
+    launch->set(ScatterSlot::kIndices, run.in(1).raw());
+    launch->set(ScatterSlot::kX, run.in(0).raw());
+    launch->set(ScatterSlot::kUpdates, run.in(2).raw());
+    launch->set(ScatterSlot::kOut, run.out().raw());
+    launch->run();
+  };
+}
+
+}  // namespace
+
+std::string_view scatter_group(bool along) {
+  return along ? "(e / a.inner / a.count * a.size + checked(a.indices[e], a.size, a.note, "
+                 "a.source)) * a.inner + e % a.inner"
+               : "checked(a.indices[e], a.size, a.note, a.source)";
+}
+
+// One thread per element of the result. It is brought to its type when all have been added.
+std::string scatter_text(DType dtype, DType index, bool along, bool grouped) {
+  return fmt::format(R"(#include "antichain/backends/cuda/device/fold.cuh"
+#include "antichain/backends/cuda/device/index.cuh"
+using namespace antichain;
+using namespace antichain::device;
+using T = {};
+struct Arguments {{
+  long long threads, size, inner, count, source;
+  IndexNote* note;
+  const {}* indices;
+  const long long *order, *starts;
+  const T *x, *updates;
+  T* out;
+}};
+extern "C" __global__ void scatter(const Arguments a) {{
+  const long long step = (long long)gridDim.x * blockDim.x;
+  for (long long t = (long long)blockIdx.x * blockDim.x + threadIdx.x; t < a.threads; t += step) {{
+    const long long i = t % a.inner, s = t / a.inner % a.size, o = t / a.inner / a.size;
+    Total<T> total = Total<T>(load<T>(a.x[t]));
+    const auto add = [&](long long from) {{
+      total = functors::Add()(total, Total<T>(load<T>(a.updates[from])));
+    }};
+{}    a.out[t] = stored<T>(Compute<T>(total));
+  }}
+}}
+)",
+                     storage_type(dtype), storage_type(index), additions(along, grouped));
+}
+
+void register_scatter(KernelTable& kernels, const Context& device) {
+  const auto add = [&](const OpDef& def, bool along) {
+    kernels.add(def, {.name = "sums in order",
+                      .supports = [](Op) { return Support{}; },
+                      .plan =
+                          [device, along](const KernelContext& context) {
+                            return plan_scatter_add(context, device, along);
+                          }});
+  };
+  add(scatter_add_def(), false);
+  add(scatter_add_along_def(), true);
+}
+
+}  // namespace antichain::cuda

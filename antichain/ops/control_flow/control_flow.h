@@ -1,0 +1,110 @@
+// Ops with regions: call, chain, loop, cond.
+//
+// Inputs and region parameters, in this order:
+//   call   inputs: captured values            body(captured)                         -> outputs
+//   chain  inputs: states, xs, captured       body(step, states, x slices, captured) -> states, y
+//   slices loop   inputs: states, captured           condition, body(step, states, captured) cond
+//   inputs: predicate, captured        then(captured), else(captured)         -> outputs
+// `step` is an i64 scalar. Outputs of chain: last states, states before each step (stacked), ys
+// (stacked). Of loop: last states, states before each step (stacked, length known at run time), the
+// number of steps. The stacked states are what derivatives need; an output that nobody reads is not
+// kept. A chain with `slots`, made for a memory budget, keeps that many rows of them
+// (antichain/ops/control_flow/replayed_chain.h).
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "antichain/ops/operand.h"
+#include "antichain/ops/shape/creation.h"
+
+namespace antichain {
+
+using Vars = std::vector<Var>;
+
+struct RegionOptions {
+  std::string engine = {};  // who differentiates the region; empty: back-propagation
+};
+
+/// Runs `body` as a region of its own, so that an engine can be named for it.
+Vars call(Graph& graph, const std::function<Vars()>& body, const RegionOptions& options = {},
+          Place place = Place::current());
+
+/// How the states of a chain are found. Derivatives are those of the chain either way.
+struct ForwardOptions {
+  // Empty: step by step. "newton": all steps at once, by Newton's method (docs/design/scan.md).
+  std::string method = {};
+  // Of newton: how far, as a part of the largest state, a state may be from what its step makes of
+  // the one before; 0: what the element type allows.
+  double tolerance = 0;
+  std::int64_t iterations = 16;  // of newton, at most; then the steps run one by one after all
+};
+inline constexpr const char* kForwardNewton = "newton";
+
+struct ChainOptions {
+  std::string engine = {};
+  bool reverse = false;  // from the last position to the first
+  Dim length = -1;       // needed only when there are no xs
+  ForwardOptions forward = {};
+};
+struct ChainResult {
+  Vars last;    // states after all steps
+  Vars before;  // states before each step, stacked
+  Vars ys;      // what the body returned beside its states, stacked
+};
+struct StepResult {
+  Vars states;
+  Vars ys = {};
+};
+/// Applies `body` along the first axis of `xs` with carried states. The general form.
+ChainResult chain(
+    const Vars& states, const Vars& xs,
+    const std::function<StepResult(Var step, const Vars& states, const Vars& xs)>& body,
+    const ChainOptions& options = {}, Place place = Place::current());
+
+struct Chain {
+  Var last;  // the state after all steps
+  Var all;   // the states after each step, stacked
+};
+/// Applies `cell` along the first axis of `xs` with one carried state: a recurrent network in one
+/// line.
+Chain chain(Var state, Var xs, const std::function<Var(Var state, Var x)>& cell,
+            const ChainOptions& options = {}, Place place = Place::current());
+
+struct LoopOptions {
+  std::string engine = {};
+  std::int64_t max_steps =
+      1'000'000;  // the run fails when the condition still holds after that many
+};
+struct LoopResult {
+  Vars last;
+  Vars before;
+  Var steps;  // i64 scalar
+};
+/// Applies `body` while `condition` holds.
+LoopResult loop(const Vars& states, const std::function<Var(const Vars& states)>& condition,
+                const std::function<Vars(const Vars& states)>& body,
+                const LoopOptions& options = {}, Place place = Place::current());
+
+/// Runs one of two bodies; their results must agree in type and shape.
+Vars cond(Var predicate, const std::function<Vars()>& then, const std::function<Vars()>& otherwise,
+          const RegionOptions& options = {}, Place place = Place::current());
+
+/// Counts a chain's inputs and outputs, for engines and derivative rules.
+struct ChainLayout {
+  int states, xs, captured, ys;
+  explicit ChainLayout(Op chain);
+  int first_x() const { return states; }
+  int first_captured() const { return states + xs; }
+  int first_before() const { return states; }  // among the outputs
+  int first_y() const { return 2 * states; }   // among the outputs
+};
+
+const OpDef& call_def();
+const OpDef& chain_def();
+const OpDef& loop_def();
+const OpDef& cond_def();
+
+std::vector<const OpDef*> control_flow_family();
+
+}  // namespace antichain

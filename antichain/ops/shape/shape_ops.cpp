@@ -1,0 +1,380 @@
+#include "antichain/ops/shape/shape_ops.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "antichain/graph/derivative_context.h"
+#include "antichain/graph/infer_context.h"
+#include "antichain/ops/convolution/channel_layout.h"
+#include "antichain/ops/definition_parts.h"
+#include "antichain/ops/reference/compute.h"
+#include "antichain/ops/shape/dynamic_shape.h"
+
+namespace antichain {
+
+namespace {
+
+using Vars = std::vector<Var>;
+
+std::vector<VarType> infer_reshape(InferContext& context) {
+  context.require_inputs(1);
+  const Dims& shape = context.attrs().get<Dims>("shape");
+  require_sizes(shape, context.op_name());
+  const Dim have = numel(context.shape(0)), want = numel(shape);
+  require<ShapeError>(!never_equal(have, want), "reshape: {} elements in {} do not fit {}",
+                      have.str(), to_string(context.shape(0)), to_string(shape));
+  context.unify(have, want, "element counts");
+  VarType type{context.dtype(0), shape};
+  if (shape.size() <= 1) {
+    type.value = context.type(0).value;
+  }
+  return {type};
+}
+
+// A reshape that leaves batch and channels alone, as do many that flatten or unfold spatial axes.
+std::optional<ChannelsLast> reshape_with_channels_last(Op op) {
+  const Dims &from = op.input(0).shape(), &to = op.output().shape();
+  const auto keeps = [&](std::size_t axis) { return from[axis] == to[axis]; };
+  if (from.size() < 2 || to.size() < 2 || !keeps(0) || !keeps(1)) {
+    return std::nullopt;
+  }
+  const auto moved = [](const Dims& shape) {
+    return std::ssize(shape) >= kFewestMovedAxes ? std::vector<int>{0} : std::vector<int>{};
+  };
+  ChannelsLast last{moved(from), moved(to), op.attrs()};
+  last.attrs.set("shape", to.size() > 2 ? channels_moved(to) : to);
+  return last;
+}
+
+void copy_packed(KernelContext& context) {
+  context.out().copy_from(context.in(0).reshape(context.out().shape()));
+}
+
+Rewrite reshape_of_reshape() {
+  return {"reshape(reshape(x)) -> reshape(x)",
+          [](Op op) -> std::optional<Vars> {
+            const Var x = op.input(0);
+            if (!made_by(x, reshape_def())) {
+              return std::nullopt;
+            }
+            return one(reshape(x.producer().input(0), op.output().shape()));
+          },
+          {"twice", {{{2, 6}}}, [](Graph&, std::span<const Var> in) {
+             return one(reshape(reshape(in[0], {3, 4}), {12}));
+           }}};
+}
+
+Rewrite reshape_to_same() {
+  return {"reshape(x, shape of x) -> x",
+          [](Op op) -> std::optional<Vars> {
+            return op.input(0).shape() == op.output().shape() ? std::optional(one(op.input(0)))
+                                                              : std::nullopt;
+          },
+          {"same", {{{2, 3}}}, [](Graph& graph, std::span<const Var> in) {
+             return graph.add(reshape_def(), {in[0]}, {{"shape", Dims{2, 3}}}).outputs();
+           }}};
+}
+
+Rewrite reshape_of_repeated_number() {
+  return {"reshape(broadcast_to(number)) -> broadcast_to(number)",
+          [](Op op) -> std::optional<Vars> {
+            const Var x = op.input(0);
+            if (!made_by(x, broadcast_to_def()) || x.producer().input(0).rank() != 0) {
+              return std::nullopt;
+            }
+            return one(broadcast_to(x.producer().input(0), op.output().shape()));
+          },
+          {"repeated number", {{{}}}, [](Graph&, std::span<const Var> in) {
+             return one(reshape(broadcast_to(in[0], {6}), {2, 3}));
+           }}};
+}
+
+std::vector<int> permutation_of(const Attrs& attrs) {
+  const Ints& permutation = attrs.get<Ints>("permutation");
+  return {permutation.begin(), permutation.end()};
+}
+
+std::vector<VarType> infer_transpose(InferContext& context) {
+  context.require_inputs(1);
+  const Ints& permutation = context.attrs().get<Ints>("permutation");
+  Ints sorted = permutation;
+  std::sort(sorted.begin(), sorted.end());
+  bool complete = static_cast<int>(sorted.size()) == context.rank(0);
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    complete = complete && sorted[i] == static_cast<std::int64_t>(i);
+  }
+  require<ShapeError>(complete, "transpose: {} is not an order of the {} axes of {}",
+                      to_string(permutation), context.rank(0), to_string(context.shape(0)));
+  Dims shape;
+  for (std::int64_t axis : permutation) {
+    shape.push_back(context.shape(0)[static_cast<std::size_t>(axis)]);
+  }
+  return {{context.dtype(0), shape}};
+}
+
+Vars transpose_vjp(VjpContext& context) {
+  const Ints& permutation = context.attrs().get<Ints>("permutation");
+  Ints inverse(permutation.size());
+  for (std::size_t i = 0; i < permutation.size(); ++i) {
+    inverse[static_cast<std::size_t>(permutation[i])] = static_cast<std::int64_t>(i);
+  }
+  return one(transpose(context.grad(), inverse));
+}
+
+Rewrite transpose_of_transpose() {
+  return {"transpose(transpose(x)) -> transpose(x)",
+          [](Op op) -> std::optional<Vars> {
+            const Var x = op.input(0);
+            if (!made_by(x, transpose_def())) {
+              return std::nullopt;
+            }
+            const Ints& inner = x.producer().attrs().get<Ints>("permutation");
+            Ints combined;
+            for (std::int64_t axis : op.attrs().get<Ints>("permutation")) {
+              combined.push_back(inner[static_cast<std::size_t>(axis)]);
+            }
+            return one(transpose(x.producer().input(0), combined));
+          },
+          {"twice", {{{2, 3, 5}}}, [](Graph&, std::span<const Var> in) {
+             return one(transpose(transpose(in[0], {1, 2, 0}), {0, 2, 1}));
+           }}};
+}
+
+Rewrite transpose_of_nothing() {
+  return {"transpose(x, axes in order) -> x",
+          [](Op op) -> std::optional<Vars> {
+            const Ints& permutation = op.attrs().get<Ints>("permutation");
+            return std::is_sorted(permutation.begin(), permutation.end())
+                       ? std::optional(one(op.input(0)))
+                       : std::nullopt;
+          },
+          {"identity", {{{2, 3}}}, [](Graph& graph, std::span<const Var> in) {
+             return graph.add(transpose_def(), {in[0]}, {{"permutation", Ints{0, 1}}}).outputs();
+           }}};
+}
+
+Tensor flipped(const KernelContext& context) {
+  Tensor view = context.in(0);
+  for (std::int64_t axis : context.attr<Ints>("axes")) {
+    const std::int64_t size = view.shape()[static_cast<std::size_t>(axis)];
+    view = view.slice(static_cast<int>(axis), std::max<std::int64_t>(size - 1, 0), size, -1);
+  }
+  return view;
+}
+
+std::vector<VarType> infer_flip(InferContext& context) {
+  context.require_inputs(1);
+  context.axes("axes", context.rank(0));
+  return {{context.dtype(0), context.shape(0)}};
+}
+
+}  // namespace
+
+const OpDef& reshape_def() {
+  static const OpDef def{
+      .name = "reshape",
+      .doc = "The same elements in another shape.",
+      .attributes = {{"shape", "the new shape"}},
+      .dtypes = kAnyDType,
+      .infer = infer_reshape,
+      .vjp =
+          [](VjpContext& context) {
+            return one(reshape(context.grad(), context.input(0).shape()));
+          },
+      .rewrites = {reshape_to_same(), reshape_of_reshape(), reshape_of_repeated_number()},
+      .reference = copy_packed,
+      .view =
+          [](const KernelContext& context) {
+            const Tensor& x = context.in(0);
+            return x.is_contiguous() ? x.reshape(context.out().shape()) : Tensor();
+          },
+      .channels_last = reshape_with_channels_last,
+      .samples =
+          [] {
+            return std::vector<Sample>{
+                {"matrix", {{{3, 4}}}, build_one([](Inputs in) {
+                   return reshape(in[0], {2, 6});
+                 })},
+                {"inferred", {{{3, 4}}}, build_one([](Inputs in) {
+                   return reshape(in[0], {2, -1, 2});
+                 })},
+                {"scalar", {{{1, 1}}}, build_one([](Inputs in) { return reshape(in[0], Dims{}); })},
+                {"empty", {{{0, 3}}}, build_one([](Inputs in) {
+                   return reshape(in[0], {5, 0});
+                 })}};
+          },
+  };
+  return def;
+}
+
+const OpDef& reshape_dynamic_def() {
+  static const OpDef def{
+      .name = "reshape_dynamic",
+      .doc = "The same elements in a shape that is computed in the graph.",
+      .dtypes = kAnyDType,
+      .shape_from_data = true,
+      .infer = infer_to_dynamic_shape,
+      .vjp =
+          [](VjpContext& context) {
+            return Vars{reshape(context.grad(), context.input(0).shape()), Var()};
+          },
+      .reference =
+          [](KernelContext& context) {
+            context.out() = context.in(0).reshape(load<std::int64_t>(context.in(1)));
+          },
+      .samples =
+          [] {
+            return std::vector<Sample>{
+                {"matrix", {{{3, 4}}, {{2}, 0, 0, i64, {2, 6}, true}}, build_one([](Inputs in) {
+                   return reshape(in[0], in[1]);
+                 })}};
+          },
+  };
+  return def;
+}
+
+const OpDef& transpose_def() {
+  static const OpDef def{
+      .name = "transpose",
+      .doc = "Reorders the axes: axis permutation[i] becomes axis i.",
+      .attributes = {{"permutation", "the new order of the axes"}},
+      .dtypes = kAnyDType,
+      .infer = infer_transpose,
+      .vjp = transpose_vjp,
+      .rewrites = {transpose_of_nothing(), transpose_of_transpose()},
+      .reference =
+          [](KernelContext& context) {
+            context.out().copy_from(context.in(0).transpose(permutation_of(*context.attrs)));
+          },
+      .view =
+          [](const KernelContext& context) {
+            return context.in(0).transpose(permutation_of(*context.attrs));
+          },
+      .samples =
+          [] {
+            return std::vector<Sample>{
+                {"matrix", {{{3, 5}}}, build_one([](Inputs in) { return transpose(in[0]); })},
+                {"rank 3", {{{2, 3, 5}}}, build_one([](Inputs in) {
+                   return transpose(in[0], {2, 0, 1});
+                 })},
+                {"vector", {{{7}}}, build_one([](Inputs in) { return transpose(in[0]); })},
+                {"empty", {{{3, 0}}}, build_one([](Inputs in) { return transpose(in[0]); })}};
+          },
+  };
+  return def;
+}
+
+const OpDef& flip_def() {
+  static const OpDef def{
+      .name = "flip",
+      .doc = "Reverses the order along axes.",
+      .attributes = {{"axes", "the axes to reverse"}},
+      .dtypes = kAnyDType,
+      .infer = infer_flip,
+      .vjp =
+          [](VjpContext& context) {
+            return one(flip(context.grad(), context.attrs().get<Ints>("axes")));
+          },
+      .reference = [](KernelContext& context) { context.out().copy_from(flipped(context)); },
+      .view = flipped,
+      .samples =
+          [] {
+            return std::vector<Sample>{
+                {"both", {{{3, 5}}}, build_one([](Inputs in) {
+                   return flip(in[0], {0, 1});
+                 })},
+                {"last", {{{3, 5}}}, build_one([](Inputs in) { return flip(in[0], {-1}); })},
+                {"empty", {{{0, 2}}}, build_one([](Inputs in) { return flip(in[0], {0}); })}};
+          },
+  };
+  return def;
+}
+
+Var reshape(const Operand& x, const Dims& shape) {
+  const Var value = x.var();
+  Dims resolved = shape;
+  Dim known = 1;
+  Dim* open = nullptr;
+  for (Dim& dim : resolved) {
+    if (dim == Dim(-1)) {
+      require<ShapeError>(open == nullptr, "reshape: only one size may be -1, got {}",
+                          to_string(shape));
+      open = &dim;
+    } else {
+      known = known * dim;
+    }
+  }
+  if (open) {
+    *open = numel(value.shape()) / known;
+  }
+  return resolved == value.shape() ? value : apply(reshape_def(), {x}, {{"shape", resolved}});
+}
+
+Var reshape(const Operand& x, Var shape) {
+  return shape.type().value ? reshape(x, *shape.type().value)
+                            : apply(reshape_dynamic_def(), {x, shape});
+}
+
+Var transpose(const Operand& x, const Ints& permutation) {
+  const int rank = x.var().rank();
+  Ints order = permutation;
+  for (std::int64_t& axis : order) {
+    axis += axis < 0 ? rank : 0;
+  }
+  if (permutation.empty()) {
+    for (int axis = rank; axis-- > 0;) {
+      order.push_back(axis);
+    }
+  }
+  return apply(transpose_def(), {x}, {{"permutation", order}});
+}
+
+Var swap_axes(const Operand& x, std::int64_t a, std::int64_t b) {
+  const int rank = x.var().rank();
+  Ints order(static_cast<std::size_t>(rank));
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order[static_cast<std::size_t>(normalize_axis(a, rank))],
+            order[static_cast<std::size_t>(normalize_axis(b, rank))]);
+  return transpose(x, order);
+}
+
+Var move_axis(const Operand& x, std::int64_t from, std::int64_t to) {
+  const int rank = x.var().rank(), moved = normalize_axis(from, rank);
+  Ints order(static_cast<std::size_t>(rank));
+  std::iota(order.begin(), order.end(), 0);
+  order.erase(order.begin() + moved);
+  order.insert(order.begin() + normalize_axis(to, rank), moved);
+  return transpose(x, order);
+}
+
+Var expand_dims(const Operand& x, std::int64_t axis) {
+  Dims shape = x.var().shape();
+  shape.insert(shape.begin() + normalize_axis(axis, x.var().rank() + 1), Dim(1));
+  return reshape(x, shape);
+}
+
+Var squeeze(const Operand& x, std::int64_t axis) {
+  Dims shape = x.var().shape();
+  const int position = normalize_axis(axis, x.var().rank());
+  const Dim size = shape[static_cast<std::size_t>(position)];
+  require<ShapeError>(!never_equal(size, 1), "squeeze: axis {} of {} has size {}, not 1", axis,
+                      to_string(shape), size.str());
+  shape.erase(shape.begin() + position);
+  return reshape(x, shape);
+}
+
+Var flip(const Operand& x, const Ints& axes) {
+  Ints resolved;
+  for (std::int64_t axis : axes) {
+    const int rank = x.var().rank();
+    resolved.push_back(axis < 0 && axis >= -rank ? axis + rank : axis);
+  }
+  return axes.empty() ? x.var() : apply(flip_def(), {x}, {{"axes", resolved}});
+}
+
+std::vector<const OpDef*> shape_family() {
+  return {&reshape_def(),           &reshape_dynamic_def(), &transpose_def(), &broadcast_to_def(),
+          &broadcast_dynamic_def(), &sum_to_def(),          &flip_def(),      &tile_def()};
+}
+
+}  // namespace antichain

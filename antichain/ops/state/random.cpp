@@ -1,0 +1,245 @@
+// Ops that draw; the bits come from random_functions.h.
+#include "antichain/ops/state/random.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "antichain/base/random_functions.h"
+#include "antichain/graph/infer_context.h"
+#include "antichain/graph/kernel_context.h"
+#include "antichain/ops/shape/require_size.h"
+#include "antichain/ops/state/random_key.h"
+
+namespace antichain {
+
+namespace {
+
+constexpr const char* kNoGradient = "a draw does not depend on its key differentiably";
+
+void require_draw(InferContext& context, const Dims& shape) {
+  context.require_inputs(1);
+  require_random_key(context);
+  const std::int64_t stream = context.attrs().get<std::int64_t>("stream");
+  require(stream >= 0 && stream < kNumStreams, "{}: stream {} is outside [0, {})",
+          context.op_name(), stream, kNumStreams);
+  for (Dim size : shape) {
+    require_size(context, size, "a size");
+  }
+}
+
+std::vector<VarType> infer_float_draw(InferContext& context) {
+  const Dims& shape = context.attrs().get<Dims>("shape");
+  const DType dtype = context.attrs().get<DType>("dtype");
+  require<TypeError>(is_float(dtype), "{}: draws floats, not {}", context.op_name(), name(dtype));
+  require_draw(context, shape);
+  return {{dtype, shape}};
+}
+
+std::vector<VarType> infer_bernoulli(InferContext& context) {
+  const Dims& shape = context.attrs().get<Dims>("shape");
+  const double probability = context.attrs().get<double>("probability");
+  require(probability >= 0 && probability <= 1, "{}: the probability must be within [0, 1], got {}",
+          context.op_name(), probability);
+  require_draw(context, shape);
+  return {{DType::boolean, shape}};
+}
+
+std::vector<VarType> infer_permutation(InferContext& context) {
+  const Dim size = context.attrs().get<Dim>("size");
+  require_draw(context, {size});
+  return {{DType::i64, {size}}};
+}
+
+RandomStream stream_of(const KernelContext& context) {
+  const std::int64_t* key = context.in(0).data<std::int64_t>();
+  return {key[0], key[1], context.attr<std::int64_t>("stream")};
+}
+
+// Fills the output: f64 elements by `wide`, others by `narrow`, rounded.
+template <class Narrow, class Wide>
+void draw_floats(KernelContext& context, Narrow narrow, Wide wide) {
+  const RandomStream stream = stream_of(context);
+  visit_dtype(context.out().dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    T* out = context.out().data<T>();
+    for (std::int64_t i = 0; i < context.out().numel(); ++i) {
+      if constexpr (std::is_same_v<T, double>) {
+        out[i] = wide(stream, i);
+      } else {
+        out[i] = convert<T>(narrow(stream, i));
+      }
+    }
+  });
+}
+
+void uniform_reference(KernelContext& context) { draw_floats(context, uniform_f32, uniform_f64); }
+void normal_reference(KernelContext& context) { draw_floats(context, normal_f32, normal_f64); }
+
+void bernoulli_reference(KernelContext& context) {
+  const RandomStream stream = stream_of(context);
+  const std::uint64_t threshold = bernoulli_threshold(context.attr<double>("probability"));
+  bool* out = context.out().data<bool>();
+  for (std::int64_t i = 0; i < context.out().numel(); ++i) {
+    out[i] = bernoulli(stream, i, threshold);
+  }
+}
+
+void permutation_reference(KernelContext& context) {
+  const RandomStream stream = stream_of(context);
+  std::vector<std::pair<std::uint64_t, std::int64_t>> order;
+  for (std::int64_t i = 0; i < context.out().numel(); ++i) {
+    order.emplace_back(random_bits(stream, i), i);
+  }
+  std::sort(order.begin(), order.end());
+  std::int64_t* out = context.out().data<std::int64_t>();
+  for (const auto& entry : order) {
+    *out++ = entry.second;
+  }
+}
+
+SampleInput key_sample(std::int64_t seed, std::int64_t run) {
+  return {.shape = {2}, .dtype = DType::i64, .values = {seed, run}};
+}
+
+template <class Draw>
+std::vector<Sample> float_samples(Draw draw) {
+  const auto with = [draw](DType dtype, Dims shape) {
+    return [=](Graph& graph, std::span<const Var> in) {
+      return std::vector<Var>{draw(graph, dtype, shape, RandomOptions{in[0]}, Place::current())};
+    };
+  };
+  return {
+      {"f32", {key_sample(7, 1)}, with(DType::f32, {7, 3})},
+      {"f64", {key_sample(7, 1)}, with(DType::f64, {5})},
+      {"bf16", {key_sample(-7, 2)}, with(DType::bf16, {2, 3})},
+      {"f16", {key_sample(std::int64_t{1} << 40, 2)}, with(DType::f16, {3})},
+      {"one element", {key_sample(0, 0)}, with(DType::f32, {})},
+      {"empty", {key_sample(0, 0)}, with(DType::f32, {0, 3})},
+  };
+}
+
+std::vector<Sample> bernoulli_samples() {
+  const auto with = [](double probability, const Dims& shape) {
+    return [=](Graph& graph, std::span<const Var> in) {
+      return std::vector<Var>{random_bernoulli(graph, probability, shape, {in[0]})};
+    };
+  };
+  return {
+      {"some", {key_sample(7, 1)}, with(0.3, {7, 5})},
+      {"never", {key_sample(7, 1)}, with(0, {5})},
+      {"always", {key_sample(7, 1)}, with(1, {5})},
+      {"empty", {key_sample(7, 1)}, with(0.5, {0})},
+  };
+}
+
+std::vector<Sample> permutation_samples() {
+  const auto with = [](Dim size) {
+    return [=](Graph& graph, std::span<const Var> in) {
+      return std::vector<Var>{random_permutation(graph, size, {in[0]})};
+    };
+  };
+  return {
+      {"prime", {key_sample(7, 1)}, with(13)},
+      {"one element", {key_sample(7, 1)}, with(1)},
+      {"empty", {key_sample(7, 1)}, with(0)},
+  };
+}
+
+std::vector<AttrSpec> draw_attributes(std::vector<AttrSpec> own) {
+  own.push_back({"stream", "tells apart the ops that draw with one key", {std::int64_t{0}}});
+  return own;
+}
+
+// Applies a random op; stream 0 is for keys that the user gives.
+Var draw(Graph& graph, const OpDef& def, const RandomOptions& options, Attrs attrs, Place place) {
+  const LocationGuard location(graph, place);
+  const Var key = options.key.valid() ? options.key : random_key(graph);
+  attrs.set("stream", options.key.valid() ? 0 : graph.next_random_stream());
+  return graph.add(def, {key}, std::move(attrs)).output();
+}
+
+}  // namespace
+
+const OpDef& random_uniform_def() {
+  static const OpDef def{
+      .name = "random_uniform",
+      .doc = "Draws from [0, 1).",
+      .attributes = draw_attributes({{"shape", "shape of the result"}, {"dtype", "its type"}}),
+      .dtypes = {DType::i64},
+      .infer = infer_float_draw,
+      .no_gradient = kNoGradient,
+      .reference = uniform_reference,
+      .samples = [] { return float_samples(random_uniform); },
+  };
+  return def;
+}
+
+const OpDef& random_normal_def() {
+  static const OpDef def{
+      .name = "random_normal",
+      .doc = "Draws from the standard normal distribution.",
+      .attributes = draw_attributes({{"shape", "shape of the result"}, {"dtype", "its type"}}),
+      .dtypes = {DType::i64},
+      .infer = infer_float_draw,
+      .no_gradient = kNoGradient,
+      .reference = normal_reference,
+      .samples = [] { return float_samples(random_normal); },
+  };
+  return def;
+}
+
+const OpDef& random_bernoulli_def() {
+  static const OpDef def{
+      .name = "random_bernoulli",
+      .doc = "Draws true with a probability.",
+      .attributes = draw_attributes(
+          {{"shape", "shape of the result"}, {"probability", "of true, within [0, 1]"}}),
+      .dtypes = {DType::i64},
+      .infer = infer_bernoulli,
+      .no_gradient = kNoGradient,
+      .reference = bernoulli_reference,
+      .samples = bernoulli_samples,
+  };
+  return def;
+}
+
+const OpDef& random_permutation_def() {
+  static const OpDef def{
+      .name = "random_permutation",
+      .doc = "Draws an order of the integers below a size.",
+      .attributes = draw_attributes({{"size", "how many integers"}}),
+      .dtypes = {DType::i64},
+      .infer = infer_permutation,
+      .no_gradient = kNoGradient,
+      .reference = permutation_reference,
+      .samples = permutation_samples,
+  };
+  return def;
+}
+
+Var random_uniform(Graph& graph, DType dtype, const Dims& shape, const RandomOptions& options,
+                   Place place) {
+  return draw(graph, random_uniform_def(), options, {{"shape", shape}, {"dtype", dtype}}, place);
+}
+
+Var random_normal(Graph& graph, DType dtype, const Dims& shape, const RandomOptions& options,
+                  Place place) {
+  return draw(graph, random_normal_def(), options, {{"shape", shape}, {"dtype", dtype}}, place);
+}
+
+Var random_bernoulli(Graph& graph, double probability, const Dims& shape,
+                     const RandomOptions& options, Place place) {
+  return draw(graph, random_bernoulli_def(), options,
+              {{"shape", shape}, {"probability", probability}}, place);
+}
+
+Var random_permutation(Graph& graph, Dim size, const RandomOptions& options, Place place) {
+  return draw(graph, random_permutation_def(), options, {{"size", size}}, place);
+}
+
+std::vector<const OpDef*> random_family() {
+  return {&fold_in_def(), &random_uniform_def(), &random_normal_def(), &random_bernoulli_def(),
+          &random_permutation_def()};
+}
+
+}  // namespace antichain
