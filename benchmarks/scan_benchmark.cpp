@@ -30,8 +30,8 @@ std::vector<Model> models() {
     return mean(square(nn::rnn(xs, hidden, {.engine = engine}).last));
   };
   const auto newton = [](Var xs, std::int64_t hidden, const std::string& engine) {
-    const ForwardOptions forward{.method = engine.empty() ? "" : kForwardNewton};
-    return mean(square(nn::rnn(xs, hidden, {.engine = engine, .forward = forward}).last));
+    const std::string with_newton = engine.empty() ? engine : engine + ":forward=newton";
+    return mean(square(nn::rnn(xs, hidden, {.engine = with_newton}).last));
   };
   return {{"min_gru B=16 h=64", 16, 64, min_gru},   {"min_gru B=16 h=256", 16, 256, min_gru},
           {"min_gru B=64 h=256", 64, 256, min_gru}, {"min_gru B=1 h=16", 1, 16, min_gru},

@@ -4,7 +4,6 @@
 #include "antichain/nn/losses.h"
 #include "antichain/ops/shape/shape_ops.h"
 #include "antichain/ops/shape/slicing.h"
-#include "recipes/chain_options.h"
 #include "recipes/recipe_list.h"
 #include "recipes/training_options.h"
 
@@ -13,13 +12,11 @@ namespace antichain {
 namespace {
 
 Objective build_bitstream(const ModelContext& context, std::int64_t classes) {
-  const RecipeSettings& settings = context.settings;
+  const Settings& settings = context.settings;
   const Var bits = context.input("x", {"batch", settings.integer("length")});
   const Var y = context.graph.input("y", i64, {"batch"});
   const Var xs = reshape(transpose(bits), {bits.dim(1), bits.dim(0), 1});
-  const Var last = nn::rnn(xs, settings.integer("hidden"),
-                           {.engine = context.engine, .forward = context.forward})
-                       .last;
+  const Var last = nn::rnn(xs, settings.integer("hidden")).last;
   const Var logits = nn::linear(index(last, 0, 0), classes, {.name = "out"});
   return {.losses = nn::cross_entropy(logits, y), .hits = nn::is_correct(logits, y)};
 }
@@ -29,7 +26,7 @@ Objective build_bitstream(const ModelContext& context, std::int64_t classes) {
 Recipe bitstream_rnn_recipe() {
   return {.name = "bitstream-rnn",
           .summary = "a recurrent network tells streams of bits apart by how many are 1",
-          .options = with_chain_options(with_training_options(
+          .options = with_training_options(
               {{"hidden", kInteger, "20", "units of the recurrent layer", 1, 4096},
                {.name = "length",
                 .kind = kInteger,
@@ -39,15 +36,13 @@ Recipe bitstream_rnn_recipe() {
                 .max = 1e7,
                 .also = "T"},
                {"samples", kInteger, "50000", "streams; 64 % are for training", 100, 1e9}},
-              {.epochs = "5", .batch = "16", .lr = "0.00001"})),
-          .prepare =
-              [](const RecipeContext& context) {
-                data::Splits data = data::bitstream({.length = context.settings.integer("length"),
-                                                     .samples = context.settings.integer("samples"),
-                                                     .seed = context.seed});
-                return classification(std::move(data), build_bitstream);
-              },
-          .engine_for_chain = true};
+              {.epochs = "5", .batch = "16", .lr = "0.00001"}),
+          .prepare = [](const RecipeContext& context) {
+            data::Splits data = data::bitstream({.length = context.settings.integer("length"),
+                                                 .samples = context.settings.integer("samples"),
+                                                 .seed = context.seed});
+            return classification(std::move(data), build_bitstream);
+          }};
 }
 
 }  // namespace antichain

@@ -7,7 +7,6 @@
 #include "antichain/ops/convolution/convolution.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/rows/reduce.h"
-#include "recipes/chain_options.h"
 #include "recipes/recipe_list.h"
 #include "recipes/training_options.h"
 
@@ -17,8 +16,8 @@ namespace {
 
 constexpr std::int64_t kWindow = 3;
 
-std::vector<RecipeOption> conv_chain_options() {
-  return with_chain_options(with_training_options(
+std::vector<OptionSpec> conv_chain_options() {
+  return with_training_options(
       {{"depth", kInteger, "32", "convolutions behind each other", 1, 1e7},
        {"channels", kInteger, "4", "channels of the images and of all convolutions", 1, 4096},
        {"size", kInteger, "16", "pixels along each side of an image", 1, 4096},
@@ -27,7 +26,7 @@ std::vector<RecipeOption> conv_chain_options() {
         .fallback = "shared",
         .doc = "shared: one for all convolutions; own: one each",
         .choices = {"shared", "own"}}},
-      {.epochs = "3", .batch = "32", .lr = "0.02"}));
+      {.epochs = "3", .batch = "32", .lr = "0.02"});
 }
 
 // Each is a small step, a convolution added to what was there: so any number of them can be
@@ -47,9 +46,7 @@ Var convolutions(const ModelContext& context, Var x) {
     const Ints same = {kWindow / 2, kWindow / 2};
     return {{state[0] + conv(state[0], w, {.padding = same})}};
   };
-  return chain({x}, own ? Vars{weight} : Vars{}, body,
-               {.engine = context.engine, .length = depth, .forward = context.forward})
-      .last[0];
+  return chain({x}, own ? Vars{weight} : Vars{}, body, {.length = depth}).last[0];
 }
 
 Objective build_conv_chain(const ModelContext& context, std::int64_t classes) {
@@ -68,14 +65,12 @@ Recipe conv_chain_recipe() {
   return {.name = "conv-chain",
           .summary = "a chain of equal convolutions sees which way stripes run",
           .options = conv_chain_options(),
-          .prepare =
-              [](const RecipeContext& context) {
-                data::Splits data = data::stripes({.channels = context.settings.integer("channels"),
-                                                   .size = context.settings.integer("size"),
-                                                   .seed = context.seed});
-                return classification(std::move(data), build_conv_chain);
-              },
-          .engine_for_chain = true};
+          .prepare = [](const RecipeContext& context) {
+            data::Splits data = data::stripes({.channels = context.settings.integer("channels"),
+                                               .size = context.settings.integer("size"),
+                                               .seed = context.seed});
+            return classification(std::move(data), build_conv_chain);
+          }};
 }
 
 }  // namespace antichain

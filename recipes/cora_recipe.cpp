@@ -41,7 +41,7 @@ Csr drop(Csr features, const nn::DropoutOptions& options) {
 }
 
 Objective build_cora(const ModelContext& context, const data::CitationGraph& graph) {
-  const RecipeSettings& settings = context.settings;
+  const Settings& settings = context.settings;
   const nn::DropoutOptions dropout{.rate = settings.number("dropout"),
                                    .training = context.training};
   const Var node = context.graph.input("node", i64, {"batch"});

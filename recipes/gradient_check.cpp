@@ -7,7 +7,6 @@
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/state/state_ops.h"
 #include "antichain/session/session.h"
-#include "recipes/chain_options.h"
 #include "recipes/precision.h"
 #include "recipes/recipe_run.h"
 
@@ -49,12 +48,12 @@ bool is_finite(const Gradients& gradients) {
 }
 
 GradientRun compile_gradients(Session& session, const ModelContext& context, const Task& task,
-                              const std::string& engine, const OptimiserOptions& optimiser) {
+                              const OptimiserOptions& optimiser) {
   const Var loss = total_loss(task.model(context));
   const std::vector<Var> weights = parameters(context.graph);
   const Var scale = context.graph.input(kScale, f64, {});
   std::vector<Var> outputs =
-      vjp({loss}, {cast(scale, loss.dtype())}, weights, {.engine = engine, .zero_if_unused = true});
+      vjp({loss}, {cast(scale, loss.dtype())}, weights, {.zero_if_unused = true});
   outputs.insert(outputs.begin(), loss);
   std::vector<std::string> names;
   for (const Var weight : weights) {
@@ -104,17 +103,13 @@ double GradientCheck::max_relative_error() const {
 
 GradientCheck check_gradients(const Recipe& recipe, const RecipeContext& context) {
   RecipeRun run(recipe, context);
-  const std::string& engine = run.context().settings.text("engine");
   const data::Batch batch = run.first_batch();
 
   Graph graph = run.session().graph();
+  graph.choose_engines(run.context().engines());
   const GradientRun found_run =
-      compile_gradients(run.session(),
-                        {.graph = graph,
-                         .settings = run.context().settings,
-                         .engine = recipe.engine_for_chain ? engine : "",
-                         .forward = forward_of(recipe, run.context().settings)},
-                        run.task(), recipe.engine_for_chain ? "" : engine, context.optimiser);
+      compile_gradients(run.session(), {.graph = graph, .settings = run.context().settings},
+                        run.task(), context.optimiser);
 
   // Copied before anything has run: a run counts random numbers and moves statistics.
   Session exact_session({.seed = context.seed, .logger = context.logger});
@@ -128,7 +123,7 @@ GradientCheck check_gradients(const Recipe& recipe, const RecipeContext& context
   Graph exact_graph = exact_session.graph();
   const GradientRun exact_run = compile_gradients(
       exact_session, {.graph = exact_graph, .settings = run.context().settings, .dtype = f64},
-      run.task(), "", {.level = 0});
+      run.task(), {.level = 0});
   const Gradients found = precision_of(run.context().settings).scales_loss
                               ? scaled_gradients(found_run, batch, run.session().states())
                               : found_run(batch, 1);

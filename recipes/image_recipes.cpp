@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kSide = 28, kClasses = 10;
 constexpr std::int64_t kHidden = 128;  // units behind the convolutions
 
-RecipeOption dropout_option(const std::string& fallback) {
+OptionSpec dropout_option(const std::string& fallback) {
   return {"dropout", kNumber, fallback, "part of the hidden values set to 0 in training", 0, 0.9};
 }
 
@@ -79,7 +79,7 @@ Recipe mlp_recipe(const std::string& name, const std::string& what, Load load,
           }};
 }
 
-data::Augment augmentation(const RecipeSettings& settings, bool flips) {
+data::Augment augmentation(const Settings& settings, bool flips) {
   const std::int64_t shift = settings.integer("shift");
   return [shift = data::random_shift(shift), flip = data::random_flip(), flips](data::Batch& batch,
                                                                                 RandomStream key) {

@@ -3,7 +3,6 @@
 #include "antichain/data/synthetic.h"
 #include "antichain/nn/layers.h"
 #include "antichain/nn/losses.h"
-#include "recipes/chain_options.h"
 #include "recipes/recipe_list.h"
 #include "recipes/training_options.h"
 
@@ -11,8 +10,8 @@ namespace antichain {
 
 namespace {
 
-std::vector<RecipeOption> odenet_options(const std::string& width, const std::string& layers,
-                                         const std::string& time) {
+std::vector<OptionSpec> odenet_options(const std::string& width, const std::string& layers,
+                                       const std::string& time) {
   return {{"width", kInteger, width, "channels of the residual layers", 1, 4096},
           {"layers", kInteger, layers, "residual layers", 1, 1e6},
           {"time", kNumber, time, "end of the time interval; a layer is a step of time / layers",
@@ -20,16 +19,14 @@ std::vector<RecipeOption> odenet_options(const std::string& width, const std::st
 }
 
 Objective build_odenet(const ModelContext& context, std::int64_t inputs, std::int64_t classes) {
-  const RecipeSettings& settings = context.settings;
+  const Settings& settings = context.settings;
   const std::int64_t layers = settings.integer("layers");
   const Var x = context.input("x", {"batch", inputs});
   const Var y = context.graph.input("y", i64, {"batch"});
   const Var opened = tanh(nn::linear(x, settings.integer("width"), {.name = "opening"}));
-  const Var state = nn::residual(opened, layers,
-                                 {.step = settings.number("time") / static_cast<double>(layers),
-                                  .engine = context.engine,
-                                  .forward = context.forward})
-                        .last;
+  const Var state =
+      nn::residual(opened, layers, {.step = settings.number("time") / static_cast<double>(layers)})
+          .last;
   const Var logits = nn::linear(state, classes, {.name = "closing"});
   return {.losses = nn::cross_entropy(logits, y), .hits = nn::is_correct(logits, y)};
 }
@@ -42,7 +39,7 @@ Task odenet_task(data::Splits data, std::int64_t inputs) {
 }
 
 Task hyperspectral_task(const RecipeContext& context) {
-  const RecipeSettings& settings = context.settings;
+  const Settings& settings = context.settings;
   data::Splits data =
       settings.text("scene") == "salinas-a"
           ? data::salinas_a(
@@ -57,7 +54,7 @@ Task hyperspectral_task(const RecipeContext& context) {
 }
 
 // 556 spectra make few steps an epoch and are soon learnt by heart.
-void settle_for_few_spectra(RecipeSettings& settings) {
+void settle_for_few_spectra(Settings& settings) {
   if (settings.text("scene") == "indian-pines") {
     settings.set_fallback("epochs", "200");
     settings.set_fallback("lr", "0.005");
@@ -70,21 +67,19 @@ void settle_for_few_spectra(RecipeSettings& settings) {
 Recipe peaks_odenet_recipe() {
   return {.name = "peaks-odenet",
           .summary = "a deep residual network finds the level bands of MATLAB's peaks function",
-          .options = with_chain_options(with_training_options(
+          .options = with_training_options(
               odenet_options("8", "32", "5"),
-              {.epochs = "400", .batch = "100", .lr = "0.01", .schedule = "cosine"})),
-          .prepare =
-              [](const RecipeContext& context) {
-                data::Splits data = data::peaks({.seed = context.seed});
-                data.test = std::move(data.validation);
-                data.validation = nullptr;
-                return odenet_task(std::move(data), 2);
-              },
-          .engine_for_chain = true};
+              {.epochs = "400", .batch = "100", .lr = "0.01", .schedule = "cosine"}),
+          .prepare = [](const RecipeContext& context) {
+            data::Splits data = data::peaks({.seed = context.seed});
+            data.test = std::move(data.validation);
+            data.validation = nullptr;
+            return odenet_task(std::move(data), 2);
+          }};
 }
 
 Recipe hyperspectral_odenet_recipe() {
-  std::vector<RecipeOption> options = odenet_options("64", "16", "5");
+  std::vector<OptionSpec> options = odenet_options("64", "16", "5");
   options.insert(
       options.begin(),
       {{.name = "scene",
@@ -97,16 +92,14 @@ Recipe hyperspectral_odenet_recipe() {
        {"fold", kInteger, "0", "which fifth of indian-pines is for testing", 0, 4}});
   return {.name = "hyperspectral-odenet",
           .summary = "a deep residual network tells from spectra what grows in a field",
-          .options = with_chain_options(
-              with_training_options(std::move(options), {.epochs = "60",
-                                                         .batch = "64",
-                                                         .optimiser = "adamw",
-                                                         .lr = "0.002",
-                                                         .schedule = "cosine",
-                                                         .weight_decay = "0.01"})),
+          .options = with_training_options(std::move(options), {.epochs = "60",
+                                                                .batch = "64",
+                                                                .optimiser = "adamw",
+                                                                .lr = "0.002",
+                                                                .schedule = "cosine",
+                                                                .weight_decay = "0.01"}),
           .prepare = hyperspectral_task,
-          .settle = settle_for_few_spectra,
-          .engine_for_chain = true};
+          .settle = settle_for_few_spectra};
 }
 
 }  // namespace antichain

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "antichain/base/settings.h"
 #include "antichain/tensor/dtype.h"
-#include "recipes/settings.h"
 
 namespace antichain {
 
@@ -20,8 +20,8 @@ struct Precision {
 inline constexpr double kFirstLossScale = 65536;
 
 /// Returns the option that chooses among the precisions there are.
-RecipeOption precision_option();
+OptionSpec precision_option();
 /// Returns the one that was chosen.
-const Precision& precision_of(const RecipeSettings& settings);
+const Precision& precision_of(const Settings& settings);
 
 }  // namespace antichain

@@ -10,17 +10,16 @@
 #include <vector>
 
 #include "antichain/base/logger.h"
+#include "antichain/base/settings.h"
 #include "antichain/data/batches.h"
 #include "antichain/graph/graph.h"
-#include "antichain/ops/control_flow/control_flow.h"
 #include "antichain/passes/optimiser_options.h"
-#include "recipes/settings.h"
 
 namespace antichain {
 
 /// What a recipe is run with.
 struct RecipeContext {
-  RecipeSettings settings;
+  Settings settings;
   std::int64_t seed = 0;
   std::string device = "cpu";
   std::string data_folder = {};  // empty: where data usually is
@@ -28,16 +27,17 @@ struct RecipeContext {
   // The most bytes that values of a training step may take in between; see CompileOptions.
   std::optional<std::size_t> memory_budget = std::nullopt;
   Logger logger = Logger();
+
+  /// Returns which engines differentiate the parts of the model.
+  EnginePlan engines() const { return EnginePlan::parse(settings.text("engine")); }
 };
 
 /// What a model is built with.
 struct ModelContext {
   Graph& graph;
-  const RecipeSettings& settings;
-  DType dtype = f32;            // of inputs and parameters; f64 to check gradients
-  bool training = true;         // false: as for evaluation (no dropout, kept statistics)
-  std::string engine = {};      // for the chain of a recipe that has one
-  ForwardOptions forward = {};  // of that chain
+  const Settings& settings;
+  DType dtype = f32;     // of inputs and parameters; f64 to check gradients
+  bool training = true;  // false: as for evaluation (no dropout, kept statistics)
 
   /// Returns the type that the model computes in: `dtype` or, of f32, what the precision says.
   DType compute_dtype() const;
@@ -66,17 +66,16 @@ Task classification(data::Splits data,
 struct Recipe {
   std::string name;
   std::string summary;
-  std::vector<RecipeOption> options;  // see training_options()
+  std::vector<OptionSpec> options;  // see training_options()
   /// Loads or draws the data; reads settings, the seed and the data folder.
   std::function<Task(const RecipeContext&)> prepare;
   /// Settles fallbacks that depend on other settings; may be empty.
-  std::function<void(RecipeSettings&)> settle = {};
-  // Whether the engine differentiates a chain of the model (ModelContext::engine) and
-  // back-propagation the rest; otherwise the engine differentiates everything.
-  bool engine_for_chain = false;
+  std::function<void(Settings&)> settle = {};
 
   /// Returns a context with this recipe's options at their fallbacks.
-  RecipeContext context() const { return {.settings = {name, options}}; }
+  RecipeContext context() const {
+    return {.settings = {"recipe '" + name + "'", "antichain recipes " + name, options}};
+  }
 };
 
 }  // namespace antichain

@@ -7,7 +7,6 @@
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/rows/reduce.h"
 #include "antichain/ops/state/state_ops.h"
-#include "recipes/chain_options.h"
 #include "recipes/precision.h"
 #include "recipes/training_options.h"
 
@@ -26,18 +25,18 @@ RecipeContext settled(const Recipe& recipe, RecipeContext context) {
 // in a row are not the scale's fault any more.
 constexpr std::int64_t kMostBadSteps = 20;
 
-SessionOptions session_options(const Recipe& recipe, const RecipeContext& context) {
-  SessionOptions options{.device = context.device,
-                         .seed = context.seed,
-                         .tf32 = precision_of(context.settings).tf32,
-                         .logger = context.logger};
-  set_scan_options(recipe, context.settings, options);
-  return options;
+SessionOptions session_options(const RecipeContext& context) {
+  return {.device = context.device,
+          .seed = context.seed,
+          .tf32 = precision_of(context.settings).tf32,
+          .logger = context.logger};
 }
 
 // First of all: a misspelt engine is found before any data is loaded.
 Task prepared(const Recipe& recipe, const RecipeContext& context, const Session& session) {
-  session.engines().find(context.settings.text("engine"));
+  for (const EnginePlan::Part& part : context.engines().parts()) {
+    session.engines().check(part.engine);
+  }
   Task task = recipe.prepare(context);
   ensure(task.data.train != nullptr && task.data.test != nullptr, "recipe '{}' lacks data",
          recipe.name);
@@ -69,17 +68,14 @@ Var total_loss(const Objective& objective) {
 RecipeRun::RecipeRun(const Recipe& recipe, RecipeContext context)
     : recipe_(recipe),
       context_(settled(recipe, std::move(context))),
-      session_(session_options(recipe_, context_)),
+      session_(session_options(context_)),
       task_(prepared(recipe_, context_, session_)),
       train_graph_(session_.graph()),
       evaluation_graph_(session_.graph()) {}
 
 ModelContext RecipeRun::model_context(Graph& graph, bool training) const {
-  return {.graph = graph,
-          .settings = context_.settings,
-          .training = training,
-          .engine = recipe_.engine_for_chain ? context_.settings.text("engine") : std::string(),
-          .forward = forward_of(recipe_, context_.settings)};
+  graph.choose_engines(context_.engines());
+  return {.graph = graph, .settings = context_.settings, .training = training};
 }
 
 std::int64_t RecipeRun::batch_size() const {
@@ -102,11 +98,13 @@ data::Batch RecipeRun::first_batch() const {
 
 const Executable& RecipeRun::step() {
   if (!step_) {
-    const Var loss = total_loss(task_.model(model_context(train_graph_, true)));
-    const std::vector<Var> updates = build_updates(
-        loss, context_.settings,
-        {.steps_per_epoch = batches()->batches_per_epoch(),
-         .engine = recipe_.engine_for_chain ? std::string() : context_.settings.text("engine")});
+    const Objective objective = task_.model(model_context(train_graph_, true));
+    const Var loss = total_loss(objective);
+    UpdatePlan plan{.steps_per_epoch = batches()->batches_per_epoch()};
+    if (wants_example_losses(session_.engines(), context_.engines())) {
+      plan.gradient_at = {objective.losses};
+    }
+    const std::vector<Var> updates = build_updates(loss, context_.settings, plan);
     CompileOptions options{.updates = updates,
                            .optimiser = context_.optimiser,
                            .memory_budget = context_.memory_budget};

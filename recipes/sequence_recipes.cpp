@@ -8,7 +8,6 @@
 #include "antichain/ops/shape/shape_ops.h"
 #include "antichain/ops/shape/slicing.h"
 #include "antichain/ops/state/random.h"
-#include "recipes/chain_options.h"
 #include "recipes/recipe_list.h"
 #include "recipes/training_options.h"
 
@@ -16,7 +15,7 @@ namespace antichain {
 
 namespace {
 
-RecipeOption smoothing_option(const std::string& fallback) {
+OptionSpec smoothing_option(const std::string& fallback) {
   return {"smoothing", kNumber, fallback, "part of the target that goes to all classes", 0, 0.9};
 }
 
@@ -33,7 +32,7 @@ Objective classify_features(const ModelContext& context, Var features, std::int6
 
 // Embedded words, a GRU, and the mean of its states over the words that are there.
 Objective build_agnews(const ModelContext& context, std::int64_t vocabulary, std::int64_t classes) {
-  const RecipeSettings& settings = context.settings;
+  const Settings& settings = context.settings;
   const Var ids = context.graph.input("x", i64, {"batch", settings.integer("length")});
   const DType compute = context.compute_dtype();
   const nn::DropoutOptions dropout{.rate = settings.number("dropout"),
@@ -45,10 +44,7 @@ Objective build_agnews(const ModelContext& context, std::int64_t vocabulary, std
                          {.dtype = compute, .weight = nn::normal(0, 0.1)});
   xs = nn::dropout(xs, dropout);
   const Var lengths = cast(sum(cast(is_word, context.dtype), {0}), i64);  // bf16 counts to 256
-  const Var all =
-      nn::gru(xs, settings.integer("hidden"),
-              {.lengths = lengths, .engine = context.engine, .forward = context.forward})
-          .all;
+  const Var all = nn::gru(xs, settings.integer("hidden"), {.lengths = lengths}).all;
   const Var mask = expand_dims(there, -1);
   const Var mean_state = sum(all * mask, {0}) / maximum(sum(mask, {0}), 1);
   return classify_features(context, mean_state, classes);
@@ -67,7 +63,7 @@ Task prepare_agnews(const RecipeContext& context) {
 constexpr std::int64_t kSignals = 9, kTimes = 128;
 
 Objective build_har(const ModelContext& context, std::int64_t classes) {
-  const RecipeSettings& settings = context.settings;
+  const Settings& settings = context.settings;
   Var x = context.input("x", {"batch", kSignals, kTimes});
   if (context.training) {  // people move more or less strongly, and telephones lie differently
     // Drawn in f32 whatever the model computes in: the same draw in any precision.
@@ -75,9 +71,8 @@ Objective build_har(const ModelContext& context, std::int64_t classes) {
     x = x * cast(1 + settings.number("scaling") * draw, x.dtype());
   }
   const Var xs = transpose(x, {2, 0, 1});  // [time, batch, signals]
-  const nn::Recurrent states = nn::gru(
-      xs, settings.integer("hidden"),
-      {.layers = settings.integer("layers"), .engine = context.engine, .forward = context.forward});
+  const nn::Recurrent states =
+      nn::gru(xs, settings.integer("hidden"), {.layers = settings.integer("layers")});
   return classify_features(context, mean(states.all, {0}), classes);
 }
 
@@ -86,35 +81,32 @@ Objective build_har(const ModelContext& context, std::int64_t classes) {
 Recipe agnews_rnn_recipe() {
   return {.name = "agnews-rnn",
           .summary = "a recurrent network finds the topic of a piece of news from its words",
-          .options = with_chain_options(with_training_options(
+          .options = with_training_options(
               {{"embedding", kInteger, "64", "numbers that stand for a word", 1, 4096},
                {"hidden", kInteger, "64", "units of the recurrent layer", 1, 4096},
                {"length", kInteger, "48", "words of a text that are read", 1, 1000},
                {"vocabulary", kInteger, "30000", "words that are known", 10, 1e6},
                {"dropout", kNumber, "0.5", "part of the values set to 0 in training", 0, 0.9},
                smoothing_option("0")},
-              {.epochs = "6", .batch = "64", .lr = "0.002", .schedule = "cosine"})),
-          .prepare = prepare_agnews,
-          .engine_for_chain = true};
+              {.epochs = "6", .batch = "64", .lr = "0.002", .schedule = "cosine"}),
+          .prepare = prepare_agnews};
 }
 
 Recipe har_gru_recipe() {
   return {.name = "har-gru",
           .summary = "a recurrent network tells from the sensors of a telephone what people do",
-          .options = with_chain_options(with_training_options(
+          .options = with_training_options(
               {{"hidden", kInteger, "100", "units of a recurrent layer", 1, 4096},
                {"layers", kInteger, "1", "recurrent layers", 1, 16},
                {"dropout", kNumber, "0.3", "part of the values set to 0 in training", 0, 0.9},
                smoothing_option("0.1"),
                {"scaling", kNumber, "0.1",
                 "deviation of the random factor of each signal in training", 0, 1}},
-              {.epochs = "10", .batch = "64", .lr = "0.004", .schedule = "cosine"})),
-          .prepare =
-              [](const RecipeContext& context) {
-                data::Splits data = data::uci_har(context.data_folder);
-                return classification(std::move(data), build_har);
-              },
-          .engine_for_chain = true};
+              {.epochs = "10", .batch = "64", .lr = "0.004", .schedule = "cosine"}),
+          .prepare = [](const RecipeContext& context) {
+            data::Splits data = data::uci_har(context.data_folder);
+            return classification(std::move(data), build_har);
+          }};
 }
 
 }  // namespace antichain

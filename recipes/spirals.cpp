@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kTrainPoints = 1000, kTestPoints = 1000;
 constexpr std::int64_t kTrainStream = 0, kTestStream = 1;
 
-std::vector<RecipeOption> spirals_options() {
+std::vector<OptionSpec> spirals_options() {
   return with_training_options(
       {
           {"hidden", kInteger, "64", "width of the two hidden layers (12 with engine=forward)", 1,
@@ -27,7 +27,7 @@ std::vector<RecipeOption> spirals_options() {
 
 // Forward mode runs the model once per weight and step, so it gets a model and a number of epochs
 // that end in seconds.
-void settle_fallbacks(RecipeSettings& settings) {
+void settle_fallbacks(Settings& settings) {
   if (settings.text("engine") == "forward") {
     settings.set_fallback("hidden", "12");
     settings.set_fallback("epochs", "25");

@@ -23,7 +23,7 @@ using optim::Schedule;
 constexpr optim::LossScaling kLossScaling = {.scale = kFirstLossScale, .grow_after = 2000};
 
 struct Choice {
-  const RecipeSettings& settings;
+  const Settings& settings;
   Schedule lr;
   optim::StepOptions step;
 
@@ -105,8 +105,8 @@ std::vector<std::string> optimiser_names() {
   return names;
 }
 
-RecipeOption choice(const std::string& name, const std::string& fallback, const std::string& doc,
-                    const std::vector<std::string>& choices) {
+OptionSpec choice(const std::string& name, const std::string& fallback, const std::string& doc,
+                  const std::vector<std::string>& choices) {
   return {.name = name,
           .kind = OptionKind::choice,
           .fallback = fallback,
@@ -114,7 +114,7 @@ RecipeOption choice(const std::string& name, const std::string& fallback, const 
           .choices = choices};
 }
 
-Schedule schedule_of(const RecipeSettings& settings, std::int64_t steps_per_epoch) {
+Schedule schedule_of(const Settings& settings, std::int64_t steps_per_epoch) {
   const double lr = settings.number("lr");
   const std::int64_t steps = settings.integer("epochs") * steps_per_epoch;
   const std::int64_t warm_up =
@@ -131,9 +131,9 @@ Schedule schedule_of(const RecipeSettings& settings, std::int64_t steps_per_epoc
 
 }  // namespace
 
-std::vector<RecipeOption> with_training_options(std::vector<RecipeOption> own,
-                                                const TrainingDefaults& defaults) {
-  const std::vector<RecipeOption> shared = {
+std::vector<OptionSpec> with_training_options(std::vector<OptionSpec> own,
+                                              const TrainingDefaults& defaults) {
+  const std::vector<OptionSpec> shared = {
       {"epochs", kInteger, defaults.epochs, "passes over the training set", 1, 1e6},
       {"batch", kInteger, defaults.batch, "examples per step", 1, 1e6},
       choice("optimiser", defaults.optimiser, "how a step follows from the gradient",
@@ -151,14 +151,15 @@ std::vector<RecipeOption> with_training_options(std::vector<RecipeOption> own,
        "epochs without progress before training ends with the best parameters; 0: never", 0, 1e6},
       precision_option(),
       {"engine", OptionKind::text, "backprop",
-       "who computes the gradients: see `antichain engines`"},
+       "who computes the gradients, of chains where the model has one and of everything otherwise, "
+       "or for each part of the model: see `antichain engines`"},
   };
   own.insert(own.end(), shared.begin(), shared.end());
   return own;
 }
 
-std::vector<Var> build_updates(Var loss, const RecipeSettings& settings, const UpdatePlan& plan) {
-  optim::StepOptions step{.engine = plan.engine == "backprop" ? std::string() : plan.engine,
+std::vector<Var> build_updates(Var loss, const Settings& settings, const UpdatePlan& plan) {
+  optim::StepOptions step{.gradient_at = plan.gradient_at,
                           .accumulate = settings.integer("accumulate")};
   if (settings.number("clip") > 0) {
     step.clip_norm = settings.number("clip");

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "antichain/base/settings.h"
 #include "antichain/graph/graph.h"
-#include "recipes/settings.h"
 
 namespace antichain {
 
@@ -22,14 +22,14 @@ struct TrainingDefaults {
 };
 
 /// Returns a recipe's own options followed by those that all recipes have.
-std::vector<RecipeOption> with_training_options(std::vector<RecipeOption> own,
-                                                const TrainingDefaults& defaults);
+std::vector<OptionSpec> with_training_options(std::vector<OptionSpec> own,
+                                              const TrainingDefaults& defaults);
 
 struct UpdatePlan {
   std::int64_t steps_per_epoch = 1;
-  std::string engine = {};  // who differentiates; empty: back-propagation
+  std::vector<Var> gradient_at = {};  // where the gradient is cut; see GradOptions::at
 };
 /// Builds the optimiser that the settings name and returns its updates.
-std::vector<Var> build_updates(Var loss, const RecipeSettings& settings, const UpdatePlan& plan);
+std::vector<Var> build_updates(Var loss, const Settings& settings, const UpdatePlan& plan);
 
 }  // namespace antichain

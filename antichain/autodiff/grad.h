@@ -10,8 +10,13 @@
 namespace antichain {
 
 struct GradOptions {
-  std::string engine =
-      {};  // who differentiates everything between xs and y; empty: back-propagation
+  // Who differentiates everything between the xs and y. Open: who the graph's EnginePlan names for
+  // each part of the model, and back-propagation the rest.
+  EngineChoice engine = {};
+  // Cuts the way from the xs to y: the engine differentiates what lies between the xs and these
+  // values, back-propagation what lies between them and y. The losses of the examples, for example,
+  // where y is their mean.
+  std::vector<Var> at = {};
   bool zero_if_unused = false;  // zeros instead of an error for what y does not depend on
 };
 

@@ -21,16 +21,17 @@ VjpContext make_context(Op op, const std::vector<Var>& output_grads,
 
 // The engine that the op names, or none when back-propagation is to do it.
 const GradientEngine* engine_of(Op op, const std::vector<bool>& needed) {
-  const AttrValue* attribute = op.regions().empty() ? nullptr : op.attrs().find("engine");
-  const std::string name = attribute ? std::get<std::string>(*attribute) : std::string();
-  if (name.empty() || name == kBackprop) {
+  const EngineChoice choice = engine_choice(op);
+  if (choice.is_backprop()) {
     return nullptr;
   }
+  const std::string name = choice.name();
   require(
       op.graph().engines() != nullptr,
       "{} asks for engine '{}', but its graph has no engines; make the graph with session.graph()",
       op, name);
   const GradientEngine& engine = op.graph().engines()->find(name);
+  engine.settings(choice);  // throws where it has no such options
   const Support support = engine.supports(op, needed);
   require<NotSupported>(support.yes, "engine '{}' cannot differentiate {}: {}", name, op,
                         support.reason);
@@ -79,6 +80,7 @@ std::vector<Var> op_vjp(Op op, const std::vector<Var>& output_grads,
                         const std::vector<bool>& needed) {
   Graph& graph = op.graph();
   const LocationGuard location(graph, op.location());
+  const PlanPause pause(graph);
   VjpContext context = make_context(op, output_grads, needed);
   std::vector<Var> grads;
   if (const GradientEngine* engine = engine_of(op, needed)) {
@@ -105,6 +107,7 @@ std::vector<Var> op_vjp(Op op, const std::vector<Var>& output_grads,
 std::vector<Var> op_jvp(Op op, const std::vector<Var>& tangents) {
   Graph& graph = op.graph();
   const LocationGuard location(graph, op.location());
+  const PlanPause pause(graph);
   std::vector<Var> result;
   if (op.def().jvp) {
     JvpContext context(op, tangents, zeros_of,

@@ -10,7 +10,7 @@
 
 namespace antichain {
 
-Op outline(const std::vector<Var>& ys, const std::vector<Var>& xs, const std::string& engine) {
+Op outline(const std::vector<Var>& ys, const std::vector<Var>& xs, const EngineChoice& engine) {
   Graph& graph = ys[0].graph();
   const std::vector<OpId> ancestors = find_ancestors(graph, ys, Reach::graph);
   RegionScope scope(graph);
@@ -34,7 +34,7 @@ Op outline(const std::vector<Var>& ys, const std::vector<Var>& xs, const std::st
       continue;
     }
     require<NotSupported>(op.def().effect == Effect::none,
-                          "engine '{}' cannot differentiate through {}", engine, op);
+                          "engine '{}' cannot differentiate through {}", engine.name(), op);
     for (Var input : inputs) {
       cloner.map(input, here(input));
     }
@@ -53,7 +53,7 @@ Op outline(const std::vector<Var>& ys, const std::vector<Var>& xs, const std::st
   std::vector<Var> inputs = xs;
   const std::vector<Var> captures = scope.captures();
   inputs.insert(inputs.end(), captures.begin(), captures.end());
-  return graph.add(call_def(), inputs, {{"engine", engine}}, {region});
+  return graph.add(call_def(), inputs, {{"engine", engine.attribute()}}, {region});
 }
 
 }  // namespace antichain

@@ -21,6 +21,21 @@ std::string Graph::qualify(std::string_view name) const {
   return outer.empty() ? std::string(name) : fmt::format("{}.{}", outer, name);
 }
 
+void Graph::choose_engines(EnginePlan plan) {
+  plan_taken_.assign(plan.parts().size(), false);
+  engine_plan_ = std::move(plan);
+}
+
+std::string Graph::engine_for(const EngineChoice& choice) {
+  const int part =
+      choice.is_open() && plan_pauses_ == 0 ? engine_plan_.part_of(scopes_[current_scope_]) : -1;
+  if (part < 0) {
+    return choice.attribute();
+  }
+  plan_taken_[static_cast<std::size_t>(part)] = true;
+  return engine_plan_.parts()[static_cast<std::size_t>(part)].engine.attribute();
+}
+
 LocationGuard::LocationGuard(Graph& graph, const std::source_location& location, bool force)
     : graph_(graph), previous_(graph.location_override_) {
   graph.location_override_ = previous_ && !force ? previous_ : &location;

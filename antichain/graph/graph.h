@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "antichain/graph/dim.h"
+#include "antichain/graph/engine_plan.h"
 #include "antichain/graph/ids.h"
 #include "antichain/graph/infer_context.h"
 #include "antichain/graph/op_def.h"
@@ -95,6 +96,16 @@ class Graph {
   const StateInfo& add_state(StateInfo state);
   /// Orders two ops: `after` runs when `before` has run, and makes it run.
   void add_control_edge(Op before, Op after);
+  /// Chooses engines for the parts of the model that is built from here on; see EnginePlan.
+  void choose_engines(EnginePlan plan);
+  const EnginePlan& engine_plan() const { return engine_plan_; }
+  /// Returns what a region op built now keeps as its engine: the choice or, where that is open,
+  /// what the plan says for the scope that is open.
+  std::string engine_for(const EngineChoice& choice);
+  /// Returns whether a part of the plan has been given to a region op.
+  bool is_part_taken(std::size_t part) const { return plan_taken_[part]; }
+  /// Returns the full names of the scopes that ops were built in.
+  const std::vector<std::string>& scopes() const { return scopes_; }
   /// Makes this an eager graph: the evaluator sees every op of the root region as it is added.
   void set_evaluator(std::shared_ptr<Evaluator> evaluator) { evaluator_ = std::move(evaluator); }
   Evaluator* evaluator() const { return evaluator_.get(); }
@@ -150,6 +161,7 @@ class Graph {
   friend class ScopeGuard;
   friend class LocationGuard;
   friend class RegionSwitch;
+  friend class PlanPause;
 
   // Nodes are small, and what many of them share lies elsewhere: a walk over a large graph takes as
   // long as the memory that it goes through.
@@ -200,6 +212,9 @@ class Graph {
   std::shared_ptr<DimPool> dims_;
   std::shared_ptr<const EngineSet> engines_;
   std::shared_ptr<Evaluator> evaluator_;
+  EnginePlan engine_plan_;
+  std::vector<bool> plan_taken_;  // by part
+  int plan_pauses_ = 0;
   StableVector<VarNode> vars_;
   StableVector<OpNode> ops_;
   StableVector<RegionNode> regions_;
@@ -250,6 +265,19 @@ class LocationGuard {
  private:
   Graph& graph_;
   const std::source_location* previous_;
+};
+
+/// Keeps the engine plan from what is built while it lives: what derivative rules build is no part
+/// of a model.
+class PlanPause {
+ public:
+  explicit PlanPause(Graph& graph) : graph_(graph) { ++graph_.plan_pauses_; }
+  ~PlanPause() { --graph_.plan_pauses_; }
+  PlanPause(const PlanPause&) = delete;
+  PlanPause& operator=(const PlanPause&) = delete;
+
+ private:
+  Graph& graph_;
 };
 
 /// Builds in the root region while it lives, even when a nested region is open.

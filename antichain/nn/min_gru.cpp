@@ -28,7 +28,8 @@ Var min_gru(Var xs, std::int64_t hidden, const MinGruOptions& options) {
   const Var by_time = options.batch_first ? swap_axes(xs, 0, 1) : xs;
   const Var start = options.start.valid() ? layer.used(options.start)
                                           : zeros(xs.graph(), xs.dtype(), {by_time.dim(1), hidden});
-  const bool by_scan = options.engine == "scan";
+  const EngineChoice engine(xs.graph().engine_for(options.engine));
+  const bool by_scan = engine.name() == "scan";
   // A scan has one step more, whose state before it is the one after the last: so the states after
   // each step are a part of those before each, and need no memory of their own. The gradient of
   // what that step adds is 0.
@@ -53,9 +54,7 @@ Var min_gru(Var xs, std::int64_t hidden, const MinGruOptions& options) {
       const Var next = x[0] * h[0] + x[1];
       return {{next}, {next}};
     };
-    all =
-        chain({start}, {keep, fresh}, step, {.engine = options.engine, .reverse = options.reverse})
-            .ys[0];
+    all = chain({start}, {keep, fresh}, step, {.engine = engine, .reverse = options.reverse}).ys[0];
   }
   return options.batch_first ? swap_axes(all, 0, 1) : all;
 }

@@ -19,7 +19,7 @@ struct MinGruOptions {
   Initialiser parameters = {};  // empty: uniform within ±1/sqrt(hidden)
   /// Who differentiates the chain over time; empty: back-propagation. With `scan` there is no
   /// chain: a scan also finds the states, forwards.
-  std::string engine = {};
+  EngineChoice engine = {};
 };
 
 /// Returns the states after each step, in the layout of xs.

@@ -136,8 +136,7 @@ LayerResult run_layer(const Cell& cell, const Layer& layer, Var xs, const Vars& 
     return {next, {next[0]}};
   };
   const ChainResult result =
-      chain(start, {from_x}, body,
-            {.engine = options.engine, .reverse = options.reverse, .forward = options.forward});
+      chain(start, {from_x}, body, {.engine = options.engine, .reverse = options.reverse});
   return {result.ys[0], result.last};
 }
 

@@ -30,8 +30,7 @@ struct RecurrentOptions {
   Var start_cell = {};          // likewise C, of lstm alone
   Initialiser parameters = {};  // empty: uniform within ±1/sqrt(hidden)
   double step = 1;              // of implicit_gru alone
-  std::string engine = {};      // who differentiates the chains; empty: back-propagation
-  ForwardOptions forward = {};  // how the chains find their states
+  EngineChoice engine = {};     // who differentiates the chains
 };
 
 struct Recurrent {

@@ -41,8 +41,7 @@ Chain run_residual(Var u, std::int64_t layers, const Kind& kind, const Layer& la
     const Var next = states[0] + options.step * widened(options.activation(sum));
     return {{next}, {next}};
   };
-  const ChainResult result =
-      chain({widened(u)}, stacked, body, {.engine = options.engine, .forward = options.forward});
+  const ChainResult result = chain({widened(u)}, stacked, body, {.engine = options.engine});
   return {layer.used(result.last[0]), layer.used(result.ys[0])};
 }
 

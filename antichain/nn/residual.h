@@ -19,8 +19,7 @@ struct ResidualOptions {
   Activation activation = tanh;
   bool bias = true;                     // starts at 0
   Initialiser weight = glorot_uniform;  // of one layer
-  std::string engine = {};              // who differentiates the chain; empty: back-propagation
-  ForwardOptions forward = {};          // how the chain finds its states
+  EngineChoice engine = {};             // who differentiates the chain
 };
 /// Applies `layers` layers u + step * activation(u · weight + bias) to u[samples, width]. Creates
 /// "<name>.weight" of shape [layers, width, width] and "<name>.bias" of shape [layers, width].

@@ -10,7 +10,7 @@
 namespace antichain::optim {
 
 FlatParameters::FlatParameters(Var loss, const std::vector<Var>& parameters,
-                               const std::string& engine)
+                               const EngineChoice& engine)
     : parameters_(parameters), engine_(engine) {
   // The call itself has no reader and never runs.
   const Op call = outline({loss}, parameters_, engine);

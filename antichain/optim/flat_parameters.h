@@ -11,7 +11,7 @@ namespace antichain::optim {
 class FlatParameters {
  public:
   /// Takes the loss as a function of these parameters, differentiated by `engine`.
-  FlatParameters(Var loss, const std::vector<Var>& parameters, const std::string& engine);
+  FlatParameters(Var loss, const std::vector<Var>& parameters, const EngineChoice& engine);
 
   DType dtype() const { return dtype_; }
   Dim size() const { return size_; }
@@ -29,7 +29,7 @@ class FlatParameters {
 
  private:
   std::vector<Var> parameters_;
-  std::string engine_;
+  EngineChoice engine_;
   RegionId region_;            // the loss; takes the parameters and what else it depends on
   std::vector<Var> captured_;  // the latter
   DType dtype_ = DType::f32;

@@ -76,7 +76,7 @@ class StepBuilder {
 
   void differentiate(Var loss) {
     const LossScaling& scaling = options_.loss_scaling;
-    const GradOptions by{.engine = options_.engine};
+    const GradOptions by{.engine = options_.engine, .at = options_.gradient_at};
     if (scaling.scale == 1 && scaling.grow_after == 0) {
       gradients_ = grad(loss, parameters_, by);
       return;

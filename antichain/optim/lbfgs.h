@@ -16,7 +16,7 @@ struct LbfgsOptions {
   double decrease = 1e-4;             // of the loss, as a part of what its slope promises
   double curvature = 0.9;             // how much of the slope may remain; above `decrease`, below 1
   ParameterFilter parameters = {};    // which are trained; empty: all that the loss depends on
-  std::string engine = {};            // who differentiates; empty: back-propagation
+  EngineChoice engine = {};           // who differentiates
   std::string name = "optimiser";     // of its states; two optimisers in a graph need two names
 };
 

@@ -27,9 +27,10 @@ struct LossScaling {
 };
 
 struct StepOptions {
-  ParameterFilter parameters = {};  // which are trained; empty: all that the loss depends on
-  ParameterFilter decays = {};      // which weight decay applies to; empty: all that are trained
-  std::string engine = {};          // who differentiates; empty: back-propagation
+  ParameterFilter parameters = {};    // which are trained; empty: all that the loss depends on
+  ParameterFilter decays = {};        // which weight decay applies to; empty: all that are trained
+  EngineChoice engine = {};           // who differentiates
+  std::vector<Var> gradient_at = {};  // where the gradient is cut; see GradOptions::at
   std::optional<double> clip_norm = {};   // of all gradients together (Pascanu et al., 2013)
   std::optional<double> clip_value = {};  // largest absolute value of an element, after clip_norm
   std::int64_t accumulate = 1;  // a step every so many runs, with the mean of their gradients

@@ -31,7 +31,8 @@ class Eager::Tape final : public Evaluator {
       inputs.push_back(&value(input));
     }
     const bool apart = session_.takes_apart(op);
-    const std::vector<Var> parts = apart ? op.def().decompose(op) : session_.forward_outputs(op);
+    const std::vector<Var> parts =
+        apart ? op.def().decompose(op) : session_.engines().forward(op, {});
     if (parts != op.outputs()) {
       for (int i = 0; i < op.num_outputs(); ++i) {
         values_[op.output(i).id()] = value(parts[static_cast<std::size_t>(i)]);

@@ -9,7 +9,6 @@
 #endif
 #include "antichain/engines/backprop/backprop_engine.h"
 #include "antichain/engines/forward/forward_engine.h"
-#include "antichain/engines/scan/newton_forward.h"
 #include "antichain/engines/scan/scan_engine.h"
 #include "antichain/graph/evaluator.h"
 #include "antichain/graph/structural_ops.h"
@@ -82,14 +81,25 @@ bool any_op(Graph& graph, F f) {
   return false;
 }
 
-ScanOptions scan_options(const SessionOptions& options, const Backend& backend) {
+// Engines that run their regions forward in their own way replace them first of all; derivatives
+// have been built by then. Without a graph where there is no such engine.
+GraphCopy run_forward_by_engines(const EngineSet& engines, Graph& graph,
+                                 const std::vector<Var>& outputs, const std::vector<Op>& effects,
+                                 const CompileOptions& options) {
+  if (!any_op(graph, [&engines](Op op) { return engines.replaces_forward(op); })) {
+    return {nullptr, outputs, effects};
+  }
+  const ForwardContext context{.has_memory_budget = options.memory_budget.has_value()};
+  return copy_graph(graph, outputs, effects,
+                    replacing_ops([&](Op op) { return engines.forward(op, context); }));
+}
+
+ScanOptions scan_options(const Backend& backend, const Logger& logger) {
   const bool has_kernel = !backend.kernels().candidates(affine_scan_def()).empty();
-  return {.algorithm = options.scan_algorithm,
-          .chunk = options.scan_chunk,
-          .when = options.always_scan ? ScanWhen::always
-                                      : (has_kernel ? ScanWhen::where_faster : ScanWhen::never),
+  return {.when = has_kernel ? ScanWhen::where_faster : ScanWhen::never,
           .weighted = !backend.kernels().candidates(weighted_scan_def()).empty(),
-          .device = backend.device().kind};
+          .device = backend.device().kind,
+          .logger = logger};
 }
 
 }  // namespace
@@ -102,9 +112,10 @@ Session::Session(std::unique_ptr<Backend> backend, SessionOptions options)
       backend_(std::move(backend)) {
   engines_->add(make_backprop_engine());
   engines_->add(make_forward_engine());
-  const ScanOptions scan = scan_options(options_, *backend_);
-  engines_->add(make_scan_engine(scan));
-  newton_ = std::make_shared<NewtonForward>(scan, options_.logger);
+  engines_->add(make_scan_engine(scan_options(*backend_, options_.logger)));
+  for (const EngineChoice& choice : options_.engines) {
+    engines_->set_defaults(choice);
+  }
   states_.set(kRandomState, Tensor::of<std::int64_t>({2}, {options_.seed, 0}));
 }
 
@@ -123,17 +134,8 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
   for (Var update : options.updates) {
     effects.push_back(update.producer());
   }
-  const bool asks_for_newton = any_op(roots[0].graph(), NewtonForward::is_asked_for);
-  const bool by_newton = asks_for_newton && !options.memory_budget;
-  if (asks_for_newton && !by_newton) {
-    logger().log(LogLevel::warning,
-                 "chains run step by step: Newton's method keeps the Jacobians of all steps, which "
-                 "is nothing for a memory budget");
-  }
   const GraphCopy source =
-      by_newton ? copy_graph(roots[0].graph(), outputs, effects,
-                             replacing_ops([this](Op op) { return forward_outputs(op); }))
-                : GraphCopy{nullptr, outputs, effects};
+      run_forward_by_engines(*engines_, roots[0].graph(), outputs, effects, options);
   Graph& graph = source.graph ? *source.graph : roots[0].graph();
   OptimiserOptions optimiser = options.optimiser;
   if (!optimiser.layout_gain) {
@@ -158,10 +160,6 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
   executable.set_parallel_steps(!options.memory_budget &&
                                 is_enabled(kParallelSteps, options.optimiser));
   return executable;
-}
-
-std::vector<Var> Session::forward_outputs(Op op) const {
-  return NewtonForward::is_asked_for(op) ? newton_->outputs(op) : op.outputs();
 }
 
 std::string Session::explain(Op op, const DimEnv& sizes) const {

@@ -19,19 +19,14 @@
 
 namespace antichain {
 
-class NewtonForward;
-
 struct SessionOptions {
   std::string device = "cpu";
   std::int64_t seed = 0;
   // Products and convolutions of f32 values may round their factors to tf32, 11 bits, where that is
   // faster: on a GPU. The CPU computes them in f32 all the same.
   bool tf32 = false;
-  // The engine `scan` walks back by a scan where it estimates that this is faster, and step by step
-  // otherwise; or always by a scan, and by this algorithm (attributes of affine_scan).
-  bool always_scan = false;
-  std::string scan_algorithm = {};
-  std::int64_t scan_chunk = 0;
+  // What regions start from that name an engine, such as "scan:when=always".
+  std::vector<EngineChoice> engines = {};
   Logger logger = Logger();
 };
 
@@ -70,9 +65,6 @@ class Session {
   /// Returns whether an op is taken apart (OpDef::decompose) to run: the device has no kernel for
   /// it. The CPU runs such ops by their reference, except those that consist of products.
   bool takes_apart(Op op) const;
-  /// Returns what stands for the outputs of an op when it runs: its own, or those of Newton's
-  /// method where a chain asks for it (ForwardOptions).
-  std::vector<Var> forward_outputs(Op op) const;
   /// Says how the device computes an op at these sizes where it has a choice, and why; empty where
   /// it has none.
   std::string explain(Op op, const DimEnv& sizes) const;
@@ -87,7 +79,6 @@ class Session {
   SessionOptions options_;
   std::shared_ptr<EngineSet> engines_;
   std::unique_ptr<Backend> backend_;
-  std::shared_ptr<const NewtonForward> newton_;
   StateStore states_;
 };
 

@@ -101,8 +101,10 @@ void compare(const CompareArguments& arguments, const Globals& globals) {
   const RecipeContext context = make_context(recipe, *arguments.recipe, globals);
   {
     const Session session({.device = context.device, .logger = context.logger});
-    for (const std::string& engine : arguments.engines) {
-      session.engines().find(engine);  // all of them before the first is run
+    for (const std::string& engines : arguments.engines) {  // all of them before the first is run
+      for (const EnginePlan::Part& part : EnginePlan::parse(engines).parts()) {
+        session.engines().check(part.engine);
+      }
     }
   }
   const std::filesystem::path folder = make_run_folder(arguments.out, recipe.name + "-compare");
@@ -151,8 +153,11 @@ void add_compare_command(CLI::App& app, const Globals& globals) {
   const auto arguments = std::make_shared<CompareArguments>();
   arguments->recipe = add_recipe_arguments(*command);
   command->remove_option(command->get_option("--engine"));
-  command->add_option("--engines", arguments->engines, "Which, with commas in between")
-      ->delimiter(',')
+  command
+      ->add_option_function<std::string>(
+          "--engines",
+          [arguments](const std::string& text) { arguments->engines = split_engines(text); },
+          "Which, with commas in between; with `|` where they are for parts of the model")
       ->required()
       ->type_name("A,B,...");
   command->add_option("--out", arguments->out, "Folder for the report [runs/RECIPE-compare-N]")

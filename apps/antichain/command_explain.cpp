@@ -95,14 +95,13 @@ struct EngineChoices {
   EngineChoices(Graph& graph, const EngineSet& engines) {
     for (std::uint32_t id = 0; id < graph.num_ops(); ++id) {
       const Op op = graph.op(OpId{id});
-      const AttrValue* name = op.regions().empty() ? nullptr : op.attrs().find("engine");
-      if (!name || std::get<std::string>(*name).empty()) {
+      const EngineChoice choice = engine_choice(op);
+      if (choice.is_backprop()) {
         continue;
       }
-      const auto& engine = std::get<std::string>(*name);
-      if (const std::string how = engines.find(engine).explain(op); !how.empty()) {
-        table.add({op.describe(), engine, how});
-        json.push_back({{"region", op.describe()}, {"engine", engine}, {"how", how}});
+      if (const std::string how = engines.find(choice.name()).explain(op); !how.empty()) {
+        table.add({op.describe(), choice.str(), how});
+        json.push_back({{"region", op.describe()}, {"engine", choice.str()}, {"how", how}});
       }
     }
   }

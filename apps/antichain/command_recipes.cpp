@@ -9,23 +9,12 @@ namespace antichain::app {
 
 namespace {
 
-std::string accepted(const RecipeOption& option) {
-  switch (option.kind) {
-    case OptionKind::integer:
-      return fmt::format("whole number in [{}, {}]", option.min, option.max);
-    case OptionKind::number: return fmt::format("number in [{}, {}]", option.min, option.max);
-    case OptionKind::choice: return fmt::format("{}", fmt::join(option.choices, ", "));
-    case OptionKind::text: break;
-  }
-  return "name";
-}
-
 Json recipe_json(const Recipe& recipe) {
   Json options = Json::array();
-  for (const RecipeOption& option : recipe.options) {
+  for (const OptionSpec& option : recipe.options) {
     options.push_back({{"name", option.name},
                        {"default", option.fallback},
-                       {"accepts", accepted(option)},
+                       {"accepts", accepted_values(option)},
                        {"doc", option.doc}});
   }
   return {{"name", recipe.name}, {"summary", recipe.summary}, {"options", options}};
@@ -44,8 +33,8 @@ void list_recipes(const Globals& globals) {
 
 void show_recipe(const Globals& globals, const Recipe& recipe) {
   Table table({"option", "default", "accepts", "meaning"});
-  for (const RecipeOption& option : recipe.options) {
-    table.add({option.name, option.fallback, accepted(option), option.doc});
+  for (const OptionSpec& option : recipe.options) {
+    table.add({option.name, option.fallback, accepted_values(option), option.doc});
   }
   globals.output.finish(
       fmt::format("{}: {}\n\n{}\nSet them with --set: antichain train {} --set {}={}\n",

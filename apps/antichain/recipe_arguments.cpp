@@ -37,7 +37,7 @@ void add_optimiser_options(CLI::App& command, OptimiserOptions& options) {
       "Let floats be added and multiplied in a cheaper order, and a * b + c be rounded once");
 }
 
-Json json_value(const RecipeSettings& settings, const RecipeOption& option) {
+Json json_value(const Settings& settings, const OptionSpec& option) {
   switch (option.kind) {
     case OptionKind::integer: return settings.integer(option.name);
     case OptionKind::number: return settings.number(option.name);
@@ -60,7 +60,8 @@ std::shared_ptr<RecipeArguments> add_recipe_arguments(CLI::App& command) {
       .add_option("--data", arguments->data,
                   "Folder with data sets [$ANTICHAIN_DATA, or the user's data folder]")
       ->type_name("DIR");
-  add_short_form(command, arguments, "engine", "NAME", "Who computes the gradients");
+  add_short_form(command, arguments, "engine", "NAME[:OPTION=VALUE,...]",
+                 "Who computes the gradients; 'encoder=scan, *=backprop' for parts of the model");
   add_short_form(command, arguments, "epochs", "N", "Passes over the training set");
   add_short_form(command, arguments, "batch", "N", "Examples per step");
   add_short_form(command, arguments, "precision", "NAME",
@@ -104,9 +105,9 @@ RecipeContext make_context(const Recipe& recipe, const RecipeArguments& argument
   return context;
 }
 
-Json settings_json(const RecipeSettings& settings) {
+Json settings_json(const Settings& settings) {
   Json json = Json::object();
-  for (const RecipeOption& option : settings.options()) {
+  for (const OptionSpec& option : settings.options()) {
     json[option.name] = json_value(settings, option);
   }
   return json;

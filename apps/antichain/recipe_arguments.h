@@ -32,6 +32,6 @@ std::shared_ptr<RecipeArguments> add_recipe_arguments(CLI::App& command);
 RecipeContext make_context(const Recipe& recipe, const RecipeArguments& arguments,
                            const Globals& globals);
 /// Returns a recipe's settings as JSON, numbers as numbers.
-Json settings_json(const RecipeSettings& settings);
+Json settings_json(const Settings& settings);
 
 }  // namespace antichain::app

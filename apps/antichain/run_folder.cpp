@@ -72,7 +72,7 @@ fs::path make_run_folder(const std::string& asked, const std::string& recipe) {
 void describe_run(const fs::path& folder, const Recipe& recipe, const RecipeContext& context) {
   constexpr int kIndent = 1;
   Json settings = Json::object();
-  for (const RecipeOption& option : recipe.options) {
+  for (const OptionSpec& option : recipe.options) {
     settings[option.name] = context.settings.text(option.name);
   }
   const std::string data =

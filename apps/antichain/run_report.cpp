@@ -19,9 +19,9 @@ ReportTable table_of(const std::string& title, const Facts& facts) {
   return table;
 }
 
-Facts settings_of(const RecipeSettings& settings) {
+Facts settings_of(const Settings& settings) {
   Facts facts;
-  for (const RecipeOption& option : settings.options()) {
+  for (const OptionSpec& option : settings.options()) {
     facts.emplace_back(option.name, settings.text(option.name));
   }
   return facts;

@@ -87,8 +87,10 @@ struct Model {
 
   Model(const Wish& wish, const std::string& engine, const std::string& device, DType dtype)
       : session({.device = device,
-                 .scan_algorithm = wish.chunk > 0 ? "chunked" : "",
-                 .scan_chunk = wish.chunk}),
+                 .engines = {{"scan",
+                              {{"when", "faster"},
+                               {"algorithm", wish.chunk > 0 ? "chunked" : "auto"},
+                               {"chunk", wish.chunk}}}}}),
         graph(session.graph()) {
     const Var xs = graph.input("xs", dtype, {wish.steps, wish.batch, 1});
     const nn::Recurrent layer = layer_of(wish, xs, engine);

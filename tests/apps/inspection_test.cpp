@@ -192,8 +192,7 @@ TEST(Explain, SaysWhichAlgorithmAScanTakes) {
   EXPECT_THAT(chosen[0].at("how").get<std::string>(),
               ContainsRegex("^(serial|chunked).*, for 10 steps of 4 matrices of 3 x 3 on [0-9]+ "
                             "cores: step by step about .* ms, in chunks .* ms$"));
-  const nlohmann::json asked =
-      choices(" --set engine=scan --set scan_algorithm=chunked --set scan_chunk=4");
+  const nlohmann::json asked = choices(" --engine scan:algorithm=chunked,chunk=4");
   ASSERT_EQ(asked.size(), 1U);
   EXPECT_THAT(asked[0].at("how").get<std::string>(),
               ContainsRegex("^chunked with chunks of 4 steps, .*: asked for$"));

@@ -64,10 +64,8 @@ void expect_same(const Outcome& got, const Outcome& want) {
 TEST_F(CudaNewton, FindsTheStatesOfRecurrentLayers) {
   for (const Layer layer : {&nn::rnn, &nn::gru, &nn::lstm}) {
     for (const bool reverse : {false, true}) {
-      for (const char* engine : {"", "scan"}) {
-        const Outcome got =
-            run("cuda", layer,
-                {.reverse = reverse, .engine = engine, .forward = {.method = kForwardNewton}});
+      for (const char* engine : {"scan:forward=newton,when=never", "scan:forward=newton"}) {
+        const Outcome got = run("cuda", layer, {.reverse = reverse, .engine = engine});
         EXPECT_THAT(got.warnings, testing::IsEmpty());
         expect_same(got, run("cpu", layer, {.reverse = reverse}));
       }
@@ -78,16 +76,15 @@ TEST_F(CudaNewton, FindsTheStatesOfRecurrentLayers) {
 // Long enough for scans in chunks.
 TEST_F(CudaNewton, FindsTheStatesOfLongSequences) {
   for (const Layer layer : {&nn::rnn, &nn::gru}) {
-    const Outcome got =
-        run("cuda", layer, {.engine = "scan", .forward = {.method = kForwardNewton}}, 1500);
+    const Outcome got = run("cuda", layer, {.engine = "scan:forward=newton"}, 1500);
     EXPECT_THAT(got.warnings, testing::IsEmpty());
     expect_same(got, run("cpu", layer, {}, 1500));
   }
 }
 
 TEST_F(CudaNewton, FallsBackAndSaysSoOnce) {
-  const ForwardOptions hopeless{.method = kForwardNewton, .tolerance = 1e-30, .iterations = 2};
-  const Outcome got = run("cuda", &nn::rnn, {.forward = hopeless});
+  const char* hopeless = "scan:forward=newton,tolerance=1e-30,iterations=2";
+  const Outcome got = run("cuda", &nn::rnn, {.engine = hopeless});
   EXPECT_THAT(got.warnings, testing::ElementsAre(testing::HasSubstr("has not converged")));
   expect_same(got, run("cpu", &nn::rnn, {}));
 }

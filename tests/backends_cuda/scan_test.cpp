@@ -36,13 +36,20 @@ void expect_values_of_the_cpu(const Layer& layer) {
   if (const std::string reason = missing_gpu(); !reason.empty()) {
     GTEST_SKIP() << reason;
   }
-  const std::vector<Tensor> want = gradients({.always_scan = true}, layer);
+  const std::vector<Tensor> want = gradients({.engines = {"scan:when=always"}}, layer);
   for (const bool always : {false, true}) {
-    const std::vector<Tensor> got = gradients({.device = "cuda", .always_scan = always}, layer);
+    const std::vector<Tensor> got =
+        gradients({.device = "cuda", .engines = {always ? "scan:when=always" : "scan"}}, layer);
     for (std::size_t i = 0; i < want.size(); ++i) {
       conformance::expect_close(got[i], want[i], 1e-5, "gradient " + std::to_string(i));
     }
   }
+}
+
+// The engine with chunks of so many steps; 0: as it chooses.
+EngineChoice in_chunks(std::int64_t chunk, const char* when) {
+  return {"scan",
+          {{"when", when}, {"algorithm", chunk > 0 ? "chunked" : "auto"}, {"chunk", chunk}}};
 }
 
 // All phases, with chunks that divide the steps and chunks that do not.
@@ -66,9 +73,8 @@ TEST(CudaScan, OfWeightsInChunks) {
       for (const std::int64_t chunk : chunks) {
         SCOPED_TRACE(std::string(name) + " of " + std::to_string(units) + ", chunks of " +
                      std::to_string(chunk));
-        const std::vector<Tensor> got = gradients(
-            {.device = "cuda", .scan_algorithm = chunk > 0 ? "chunked" : "", .scan_chunk = chunk},
-            layer, kTime);
+        const std::vector<Tensor> got =
+            gradients({.device = "cuda", .engines = {in_chunks(chunk, "faster")}}, layer, kTime);
         for (std::size_t i = 0; i < want.size(); ++i) {
           conformance::expect_close(got[i], want[i], 2e-5, "gradient " + std::to_string(i));
         }
@@ -110,10 +116,7 @@ TEST(CudaScan, OfStepsWithoutWeights) {
       const std::vector<Tensor> want = gradients(
           {}, [=](Var xs) { return gated(xs, units, ""); }, time);
       for (const std::int64_t chunk : {0, 16}) {
-        const SessionOptions options{.device = "cuda",
-                                     .always_scan = true,
-                                     .scan_algorithm = chunk > 0 ? "chunked" : "",
-                                     .scan_chunk = chunk};
+        const SessionOptions options{.device = "cuda", .engines = {in_chunks(chunk, "always")}};
         const std::vector<Tensor> got = gradients(
             options, [=](Var xs) { return gated(xs, units, "scan"); }, time);
         for (std::size_t i = 0; i < want.size(); ++i) {

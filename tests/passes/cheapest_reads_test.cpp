@@ -128,7 +128,7 @@ TEST(CheapestReads, GradientsOfGatesHaveTheSameBits) {
   for (const bool lstm : {false, true}) {
     std::vector<std::vector<Tensor>> found;
     for (const bool recompute : {false, true}) {
-      Session session({.seed = 5, .always_scan = true});
+      Session session({.seed = 5, .engines = {"scan:when=always"}});
       Graph graph = session.graph();
       const Var xs = graph.input("xs", f32, {9, "batch", 3});
       const nn::RecurrentOptions options{.name = "r", .engine = "scan"};

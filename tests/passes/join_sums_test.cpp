@@ -269,7 +269,7 @@ TEST(JoinSums, GradientsOfRecurrentLayers) {
   };
   for (const bool gru : {false, true}) {
     SCOPED_TRACE(gru);
-    const SessionOptions options{.always_scan = true};
+    const SessionOptions options{.engines = {"scan:when=always"}};
     Session session(options);
     Graph graph = session.graph();
     const GraphCopy copy = optimise(graph, gradients(graph, gru), {}, {.split_chains = true});

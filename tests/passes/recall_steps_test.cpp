@@ -88,7 +88,9 @@ TEST(RecallSteps, DrawsAreLeftAlone) {
 
 std::vector<std::vector<float>> gradients_of(const std::string& engine, bool recall) {
   SessionOptions options;
-  options.always_scan = engine == "scan";
+  if (engine == "scan") {
+    options.engines = {"scan:when=always"};
+  }
   Session session(options);
   Graph graph = session.graph();
   const Var xs = graph.input("xs", f32, {7, "batch", 3});

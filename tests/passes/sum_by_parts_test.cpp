@@ -170,7 +170,7 @@ TEST(SumByParts, GradientsOfGates) {
     return grad(loss, {graph.current_read("gru.weight_hh"), graph.current_read("gru.weight_ih"),
                        graph.current_read("gru.bias_hh")});
   };
-  Session session({.always_scan = true});
+  Session session({.engines = {"scan:when=always"}});
   Graph graph = session.graph();
   const Vars values = build(graph);
   const auto widest = [&](const OptimiserOptions& options) {

@@ -59,7 +59,7 @@ TEST(RecipeRun, EveryOptionChangesTheRun) {
 }
 
 TEST(RecipeRun, EveryOptimiserTrains) {
-  for (const RecipeOption& option : find_recipe("spirals").options) {
+  for (const OptionSpec& option : find_recipe("spirals").options) {
     if (option.name == "optimiser") {
       ASSERT_GE(option.choices.size(), 3U);
       for (const std::string& choice : option.choices) {
@@ -247,26 +247,21 @@ RunSummary run_chain(const Settings& settings) {
 TEST(RecipeRun, AChainByNewtonAndByEveryScan) {
   const double usual = run_chain({}).train_loss;
   EXPECT_EQ(usual, run_chain({{"length", "30"}}).train_loss);
-  const double newton = run_chain({{"forward", "newton"}}).train_loss;
+  const double newton = run_chain({{"engine", "scan:forward=newton"}}).train_loss;
   EXPECT_NEAR(newton, usual, 1e-4);
-  EXPECT_NE(run_chain({{"forward", "newton"}, {"tolerance", "0.5"}}).train_loss, newton);
+  EXPECT_NE(run_chain({{"engine", "scan:forward=newton,tolerance=0.5"}}).train_loss, newton);
   for (const char* algorithm : {"serial", "blelloch", "hybrid", "chunked"}) {
-    EXPECT_NEAR(run_chain({{"engine", "scan"}, {"scan_algorithm", algorithm}}).train_loss, usual,
-                1e-5);
+    const std::string engine = std::string("scan:algorithm=") + algorithm;
+    EXPECT_NEAR(run_chain({{"engine", engine}}).train_loss, usual, 1e-5);
   }
-  EXPECT_NEAR(run_chain({{"engine", "scan"}, {"scan_algorithm", "chunked"}, {"scan_chunk", "7"}})
-                  .train_loss,
-              usual, 1e-5);
-  expect_error<InvalidArgument>(
-      "scan_chunk is for scan_algorithm=hybrid and scan_algorithm=chunked", [] {
-        run_chain({{"scan_chunk", "7"}});
-      });
+  EXPECT_NEAR(run_chain({{"engine", "scan:algorithm=chunked,chunk=7"}}).train_loss, usual, 1e-5);
 }
 
 TEST(GradientCheck, OfAChainByNewton) {
   const Recipe& recipe = find_recipe("bitstream-rnn");
   RecipeContext context = recipe.context();
-  for (const auto& [name, value] : Settings{{"forward", "newton"}, {"samples", "100"}}) {
+  for (const auto& [name, value] :
+       Settings{{"engine", "scan:forward=newton"}, {"samples", "100"}}) {
     context.settings.set(name, value);
   }
   EXPECT_LT(check_gradients(recipe, context).max_relative_error(), 1e-4);

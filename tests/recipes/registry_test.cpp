@@ -21,9 +21,9 @@ TEST(Registry, EveryRecipeIsDescribedAndItsFallbacksAreAccepted) {
     SCOPED_TRACE(recipe.name);
     EXPECT_TRUE(names.insert(recipe.name).second);
     EXPECT_FALSE(recipe.summary.empty());
-    RecipeSettings settings = recipe.context().settings;
+    Settings settings = recipe.context().settings;
     std::set<std::string> options;
-    for (const RecipeOption& option : recipe.options) {
+    for (const OptionSpec& option : recipe.options) {
       EXPECT_TRUE(options.insert(option.name).second) << option.name;
       EXPECT_FALSE(option.doc.empty()) << option.name;
       EXPECT_NO_THROW(settings.set(option.name, option.fallback)) << option.name;

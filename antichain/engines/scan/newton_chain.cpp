@@ -71,11 +71,11 @@ class Newton {
         options_(options),
         joint_(chain),
         trajectory_(chain),
-        tolerance_(newton_tolerance(chain)) {}
+        tolerance_(newton_tolerance(chain, options)) {}
 
   Vars run() const {
     const Iterate first = iterate_at(trajectory_.same_everywhere(initial()), Var());
-    const auto most = chain_.attrs().get<std::int64_t>("iterations");
+    const std::int64_t most = options_.iterations;
     const LoopResult found = loop(
         first.values(),
         [&](const Vars& s) {
@@ -136,7 +136,7 @@ class Newton {
     Vars inputs = chain_.inputs();
     inputs[0] = options_.gave_up(inputs[0], end.residual / end.size, end.count);
     Attrs attrs = chain_.attrs();
-    attrs.set("forward", std::string());
+    attrs.set("engine", std::string());
     const RegionId body = chain_.regions()[0];
     return chain_.graph().add(chain_def(), inputs, attrs, {body}, chain_.location()).outputs();
   }
@@ -164,9 +164,10 @@ std::string why_not_newton(Op chain) {
   return why_not_stacked(chain);
 }
 
-double newton_tolerance(Op chain) {
-  const auto given = chain.attrs().get<double>("tolerance");
-  return given > 0 ? given : (chain.input(0).dtype() == DType::f64 ? kTolerance64 : kTolerance32);
+double newton_tolerance(Op chain, const NewtonOptions& options) {
+  return options.tolerance > 0
+             ? options.tolerance
+             : (chain.input(0).dtype() == DType::f64 ? kTolerance64 : kTolerance32);
 }
 
 Vars newton_chain(Op chain, const NewtonOptions& options) { return Newton(chain, options).run(); }

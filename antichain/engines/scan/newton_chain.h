@@ -18,6 +18,10 @@ std::string why_not_newton(Op chain);
 struct NewtonOptions {
   std::string algorithm = {};  // attributes of affine_scan; empty and 0: the backend chooses
   std::int64_t chunk = 0;
+  // How far, as a part of the largest state, a state may be from what its step makes of the one
+  // before; 0: what the element type allows.
+  double tolerance = 0;
+  std::int64_t iterations = 16;  // at most; then the steps run one by one after all
   /// Returns a value like `state`, and tells whoever should know that the method gave up with this
   /// residual, as a part of the largest state, after so many iterations.
   std::function<Var(Var state, Var residual, Var iterations)> gave_up;
@@ -28,6 +32,6 @@ struct NewtonOptions {
 Vars newton_chain(Op chain, const NewtonOptions& options);
 
 /// Returns the tolerance that a chain is run with.
-double newton_tolerance(Op chain);
+double newton_tolerance(Op chain, const NewtonOptions& options);
 
 }  // namespace antichain::scan

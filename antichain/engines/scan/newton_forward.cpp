@@ -4,7 +4,6 @@
 #include <mutex>
 #include <set>
 
-#include "antichain/engines/scan/newton_chain.h"
 #include "antichain/graph/infer_context.h"
 #include "antichain/graph/kernel_context.h"
 
@@ -67,27 +66,26 @@ class NewtonForward::Note {
   mutable std::set<std::string> told_;
 };
 
-NewtonForward::NewtonForward(const ScanOptions& options, const Logger& logger)
-    : options_(options), note_(std::make_unique<Note>(logger)) {}
+NewtonForward::NewtonForward(const Logger& logger) : note_(std::make_unique<Note>(logger)) {}
 
 NewtonForward::~NewtonForward() = default;
 
-bool NewtonForward::is_asked_for(Op op) {
-  return &op.def() == &chain_def() && op.attrs().get<std::string>("forward") == kForwardNewton;
-}
-
-Vars NewtonForward::outputs(Op chain) const {
+std::optional<Vars> NewtonForward::outputs(Op chain, scan::NewtonOptions options,
+                                           const ForwardContext& context) const {
   const std::string place = place_of(chain);
-  if (const std::string reason = scan::why_not_newton(chain); !reason.empty()) {
+  const std::string reason = context.has_memory_budget
+                                 ? "Newton's method keeps the Jacobians of all steps, which is "
+                                   "nothing for a memory budget"
+                                 : scan::why_not_newton(chain);
+  if (!reason.empty()) {
     note_->tell(place, reason);
-    return chain.outputs();
+    return std::nullopt;
   }
-  const auto gave_up = [&](Var state, Var residual, Var iterations) {
-    const Attrs attrs = {{"chain", place}, {"tolerance", scan::newton_tolerance(chain)}};
+  options.gave_up = [&](Var state, Var residual, Var iterations) {
+    const Attrs attrs = {{"chain", place}, {"tolerance", scan::newton_tolerance(chain, options)}};
     return chain.graph().add(note_->def(), {state, residual, iterations}, attrs).output();
   };
-  return scan::newton_chain(
-      chain, {.algorithm = options_.algorithm, .chunk = options_.chunk, .gave_up = gave_up});
+  return scan::newton_chain(chain, options);
 }
 
 }  // namespace antichain

@@ -26,6 +26,7 @@
 #include <string>
 
 #include "antichain/autodiff/engine.h"
+#include "antichain/base/logger.h"
 #include "antichain/tensor/device.h"
 
 namespace antichain {
@@ -33,12 +34,14 @@ namespace antichain {
 /// When the engine walks back by a scan; otherwise step by step, as back-propagation does.
 enum class ScanWhen { always, where_faster, never };
 
+/// What the engine's options are where nobody sets them, and what the device can do.
 struct ScanOptions {
   std::string algorithm = {};  // attributes of affine_scan; empty and 0: the backend chooses
   std::int64_t chunk = 0;
   ScanWhen when = ScanWhen::always;
   bool weighted = false;  // the backend computes weighted_scan: weights need not become matrices
   DeviceKind device = DeviceKind::cpu;  // whose speed decides what is faster
+  Logger logger = Logger();             // is told of chains that Newton's method cannot run
 };
 
 std::unique_ptr<GradientEngine> make_scan_engine(const ScanOptions& options = {});

@@ -1,7 +1,5 @@
 // chain: a body applied along an axis with carried states. Its derivatives are chains again, to any
 // order.
-#include <cmath>
-
 #include "antichain/graph/clone.h"
 #include "antichain/graph/derivative_context.h"
 #include "antichain/graph/infer_context.h"
@@ -26,21 +24,7 @@ Dims stacked(Dim length, const Dims& shape) {
 
 Dims without_first(const Dims& shape) { return {shape.begin() + 1, shape.end()}; }
 
-void require_forward(const Attrs& attrs) {
-  const auto& method = attrs.get<std::string>("forward");
-  const auto tolerance = attrs.get<double>("tolerance");
-  const auto iterations = attrs.get<std::int64_t>("iterations");
-  require(
-      method.empty() || method == kForwardNewton,
-      "chain: there is no way '{}' to find its states; there is newton, or none for step by step",
-      method);
-  require(std::isfinite(tolerance) && tolerance >= 0,
-          "chain: the tolerance must be 0 or above, got {}", tolerance);
-  require(iterations > 0, "chain: there must be an iteration or more, got {}", iterations);
-}
-
 std::vector<VarType> infer_chain(InferContext& context) {
-  require_forward(context.attrs());
   Graph& graph = context.graph();
   const auto states = static_cast<std::size_t>(context.attrs().get<std::int64_t>("states"));
   const auto xs = static_cast<std::size_t>(context.attrs().get<std::int64_t>("xs"));
@@ -228,10 +212,7 @@ const OpDef& chain_def() {
            {"slots",
             "how many of the states before each step are kept, for replayed_chain; 0: all",
             {std::int64_t{0}}},
-           {"engine", "who differentiates the region", {std::string()}},
-           {"forward", "newton: all steps at once; empty: step by step", {std::string()}},
-           {"tolerance", "of newton, as a part of the largest state; 0: by element type", {0.0}},
-           {"iterations", "of newton, at most", {std::int64_t{16}}}},
+           {"engine", "who differentiates the region", {std::string()}}},
       .on_any_device = true,
       .infer = infer_chain,
       .vjp = chain_vjp,
@@ -279,10 +260,7 @@ ChainResult chain(const Vars& states, const Vars& xs,
                                  {"xs", static_cast<std::int64_t>(xs.size())},
                                  {"length", length},
                                  {"reverse", options.reverse},
-                                 {"engine", options.engine},
-                                 {"forward", options.forward.method},
-                                 {"tolerance", options.forward.tolerance},
-                                 {"iterations", options.forward.iterations}},
+                                 {"engine", graph.engine_for(options.engine)}},
                                 {region}, place)
                            .outputs();
   const auto count = static_cast<long>(states.size());

@@ -245,7 +245,9 @@ Vars call(Graph& graph, const std::function<Vars()>& body, const RegionOptions& 
           Place place) {
   RegionScope scope(graph);
   const RegionId region = scope.finish(body());
-  return graph.add(call_def(), scope.captures(), {{"engine", options.engine}}, {region}, place)
+  return graph
+      .add(call_def(), scope.captures(), {{"engine", graph.engine_for(options.engine)}}, {region},
+           place)
       .outputs();
 }
 
@@ -263,7 +265,8 @@ Vars cond(Var predicate, const std::function<Vars()>& then, const std::function<
     then_inputs = body == &then ? static_cast<std::int64_t>(captures.size()) : then_inputs;
   }
   return graph
-      .add(cond_def(), inputs, {{"then_inputs", then_inputs}, {"engine", options.engine}}, regions,
+      .add(cond_def(), inputs,
+           {{"then_inputs", then_inputs}, {"engine", graph.engine_for(options.engine)}}, regions,
            place)
       .outputs();
 }

@@ -15,6 +15,7 @@
 #include <functional>
 #include <string>
 
+#include "antichain/graph/engine_choice.h"
 #include "antichain/ops/operand.h"
 #include "antichain/ops/shape/creation.h"
 
@@ -23,29 +24,17 @@ namespace antichain {
 using Vars = std::vector<Var>;
 
 struct RegionOptions {
-  std::string engine = {};  // who differentiates the region; empty: back-propagation
+  EngineChoice engine = {};  // who differentiates the region
 };
 
 /// Runs `body` as a region of its own, so that an engine can be named for it.
 Vars call(Graph& graph, const std::function<Vars()>& body, const RegionOptions& options = {},
           Place place = Place::current());
 
-/// How the states of a chain are found. Derivatives are those of the chain either way.
-struct ForwardOptions {
-  // Empty: step by step. "newton": all steps at once, by Newton's method (docs/design/scan.md).
-  std::string method = {};
-  // Of newton: how far, as a part of the largest state, a state may be from what its step makes of
-  // the one before; 0: what the element type allows.
-  double tolerance = 0;
-  std::int64_t iterations = 16;  // of newton, at most; then the steps run one by one after all
-};
-inline constexpr const char* kForwardNewton = "newton";
-
 struct ChainOptions {
-  std::string engine = {};
-  bool reverse = false;  // from the last position to the first
-  Dim length = -1;       // needed only when there are no xs
-  ForwardOptions forward = {};
+  EngineChoice engine = {};  // who differentiates it
+  bool reverse = false;      // from the last position to the first
+  Dim length = -1;           // needed only when there are no xs
 };
 struct ChainResult {
   Vars last;    // states after all steps
@@ -72,7 +61,7 @@ Chain chain(Var state, Var xs, const std::function<Var(Var state, Var x)>& cell,
             const ChainOptions& options = {}, Place place = Place::current());
 
 struct LoopOptions {
-  std::string engine = {};
+  EngineChoice engine = {};  // who differentiates it
   std::int64_t max_steps =
       1'000'000;  // the run fails when the condition still holds after that many
 };

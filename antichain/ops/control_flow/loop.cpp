@@ -263,7 +263,7 @@ LoopResult loop(const Vars& states, const std::function<Var(const Vars&)>& condi
                                 {{"states", static_cast<std::int64_t>(states.size())},
                                  {"condition_inputs", condition_inputs},
                                  {"max_steps", options.max_steps},
-                                 {"engine", options.engine}},
+                                 {"engine", graph.engine_for(options.engine)}},
                                 regions, place)
                            .outputs();
   const auto count = static_cast<long>(states.size());

@@ -84,22 +84,21 @@ void expect_same(const Outcome& got, const Outcome& want, double tolerance) {
   }
 }
 
-ForwardOptions newton(std::int64_t iterations = 16) {
-  return {.method = kForwardNewton, .iterations = iterations};
+EngineChoice newton(std::int64_t iterations = 16, const char* when = "never") {
+  return {"scan", {{"forward", "newton"}, {"iterations", iterations}, {"when", when}}};
 }
 
 // Newton's method converges, in either direction and precision, for either engine.
 void expect_converges(Case test, std::int64_t iterations = 16) {
   for (const bool reverse : {false, true}) {
     for (const DType dtype : {f32, f64}) {
-      for (const char* engine : {"", "scan"}) {
+      for (const char* when : {"never", "always"}) {
         test.dtype = dtype;
-        const ChainOptions serial{.engine = engine, .reverse = reverse};
-        ChainOptions options = serial;
-        options.forward = newton(iterations);
-        const Outcome got = run(test, options, {.always_scan = true});
+        const EngineChoice by_steps("scan", {{"when", when}});
+        const Outcome got = run(test, {.engine = newton(iterations, when), .reverse = reverse});
         EXPECT_THAT(got.warnings, IsEmpty());
-        expect_same(got, run(test, serial, {.always_scan = true}), dtype == f64 ? 1e-10 : 1e-4);
+        expect_same(got, run(test, {.engine = by_steps, .reverse = reverse}),
+                    dtype == f64 ? 1e-10 : 1e-4);
       }
     }
   }
@@ -187,7 +186,7 @@ TEST(Newton, FallsBackWhereItDoesNotConverge) {
                   f64,
                   0.9};
   const Outcome want = run(test, {});
-  const Outcome got = run(test, {.forward = newton(8)});
+  const Outcome got = run(test, {.engine = newton(8)});
   expect_same(got, want, 0);
   EXPECT_THAT(
       got.warnings,
@@ -207,7 +206,7 @@ TEST(Newton, FallsBackWhereItDiverges) {
                   },
                   f32};
   const Outcome want = run(test, {});
-  const Outcome got = run(test, {.forward = newton()});
+  const Outcome got = run(test, {.engine = newton()});
   expect_same(got, want, 0);
   EXPECT_THAT(got.warnings,
               ElementsAre(HasSubstr("Newton's method has diverged after 1 iterations")));
@@ -215,7 +214,7 @@ TEST(Newton, FallsBackWhereItDiverges) {
 
 TEST(Newton, SaysWhichChainsItCannotRun) {
   const auto reason = [](const Case& test) {
-    const Outcome got = run(test, {.forward = newton()});
+    const Outcome got = run(test, {.engine = newton()});
     expect_same(got, run(test, {}), 0);
     return got.warnings;
   };
@@ -241,26 +240,21 @@ TEST(Newton, SaysWhichChainsItCannotRun) {
 TEST(Newton, TakesToleranceAndIterationsAtTheirWord) {
   // One iteration is too few for the tolerance of f64, and enough for a rough one.
   const Case test = rnn(10);
-  EXPECT_EQ(run(test, {.forward = newton(1)}).warnings.size(), 1u);
-  const ForwardOptions rough{.method = kForwardNewton, .tolerance = 0.9, .iterations = 1};
-  EXPECT_THAT(run(test, {.forward = rough}).warnings, IsEmpty());
-  Graph graph;
-  const Var h = graph.input("h", f32, {2}), xs = graph.input("xs", f32, {3, 2});
-  const auto bad = [&](const ForwardOptions& forward) {
-    EXPECT_THROW(chain(h, xs, [](Var s, Var x) { return s * x; }, {.forward = forward}),
-                 InvalidArgument);
-  };
-  bad({.method = "jacobi"});
-  bad({.method = kForwardNewton, .tolerance = -1});
-  bad({.method = kForwardNewton, .iterations = 0});
+  EXPECT_EQ(run(test, {.engine = newton(1)}).warnings.size(), 1u);
+  const char* rough = "scan:forward=newton,tolerance=0.9,iterations=1";
+  EXPECT_THAT(run(test, {.engine = rough}).warnings, IsEmpty());
+  for (const char* bad : {"scan:forward=jacobi", "scan:forward=newton,tolerance=-1",
+                          "scan:forward=newton,iterations=0"}) {
+    EXPECT_THROW(run(test, {.engine = bad}), InvalidArgument) << bad;
+  }
 }
 
 TEST(Newton, RunsOnMemoryThatTheHostCannotTouch) {
-  const auto last = [](const ForwardOptions& forward) {
+  const auto last = [](const EngineChoice& engine) {
     Session session(conformance::make_remote_backend());
     Graph graph = session.graph();
     const Var xs = graph.input("xs", f32, {"time", "batch", 3});
-    const Var h = nn::rnn(xs, 4, {.forward = forward}).last;
+    const Var h = nn::rnn(xs, 4, {.engine = engine}).last;
     return session.compile({h})({{"xs", random_values(f32, {20, 2, 3}, 1)}})[0];
   };
   conformance::expect_close(last(newton()), last({}), 1e-4, "last state");
@@ -271,7 +265,7 @@ TEST(Newton, RunsInEagerMode) {
   Eager eager(session);
   const Var h = eager(random_values(f64, {3}, 1)), xs = eager(random_values(f64, {9, 3}, 2));
   const auto cell = [](Var s, Var x) { return sin(s + x); };
-  const Var got = chain(h, xs, cell, {.forward = newton()}).all, want = chain(h, xs, cell).all;
+  const Var got = chain(h, xs, cell, {.engine = newton()}).all, want = chain(h, xs, cell).all;
   conformance::expect_close(got.value(), want.value(), 1e-11, "states");
 }
 
@@ -283,7 +277,7 @@ TEST(Newton, RunsInsideAnotherChain) {
                     };
                     return chain({in[0]}, {in[1]}, outer);
                   }};
-  const Outcome got = run(test, {.forward = newton()});
+  const Outcome got = run(test, {.engine = newton()});
   EXPECT_THAT(got.warnings, IsEmpty());
   expect_same(got, run(test, {}), 1e-10);
 }
@@ -296,12 +290,12 @@ TEST(Newton, IsNotForASmallMemory) {
   Graph graph = session.graph();
   const Var h = graph.input("h", f32, {4}), xs = graph.input("xs", f32, {50, 4});
   const auto cell = [](Var s, Var x) { return sin(s + x); };
-  const Var last = chain(h, xs, cell, {.forward = newton()}).last;
+  const Var last = chain(h, xs, cell, {.engine = newton()}).last;
   const auto steps = [&](const CompileOptions& options) {
     return session.compile({last}, options).num_steps();
   };
   EXPECT_LT(steps({.memory_budget = 1 << 20}), steps({}));
-  EXPECT_THAT(warnings, ElementsAre(HasSubstr("chains run step by step: Newton's method keeps")));
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("runs step by step: Newton's method keeps")));
 }
 
 }  // namespace antichain::newton_test

@@ -31,7 +31,7 @@ struct Input {
 
 std::vector<Tensor> gradients(const std::vector<Input>& inputs, const Loss& loss,
                               const std::string& engine, bool second) {
-  Session session({.always_scan = true});
+  Session session({.engines = {"scan:when=always"}});
   Graph graph = session.graph();
   Vars in;
   Feeds feeds;
@@ -172,7 +172,7 @@ TEST(ScanEngine, ChainsInAChain) {
 
 // Says how many ops of a kind a loss and its gradient have.
 int count_ops(const OpDef& def, const std::string& engine, bool elementwise) {
-  Session session({.always_scan = true});
+  Session session({.engines = {"scan:when=always"}});
   Graph graph = session.graph();
   const Var h = graph.input("h", f32, {"batch", 4}), xs = graph.input("xs", f32, {"t", "batch", 4}),
             w = graph.input("w", f32, {4, 4});
@@ -237,11 +237,10 @@ TEST(ScanEngine, ChoosesTheFasterWay) {
 }
 
 TEST(ScanEngine, DoesAsTheSessionSays) {
-  const Walk always = walk_of({.always_scan = true}, 16, 64);
+  const Walk always = walk_of({.engines = {"scan:when=always"}}, 16, 64);
   EXPECT_TRUE(always.by_scan);
   EXPECT_EQ(always.how, "by a scan, as it was asked for");
-  const Walk chunked =
-      walk_of({.always_scan = true, .scan_algorithm = kScanChunked, .scan_chunk = 9}, 2, 4);
+  const Walk chunked = walk_of({.engines = {"scan:algorithm=chunked,chunk=9"}}, 2, 4);
   EXPECT_EQ(chunked.algorithm, kScanChunked);
   const std::unique_ptr<GradientEngine> never = make_scan_engine({.when = ScanWhen::never});
   Graph graph;
@@ -333,7 +332,7 @@ TEST(ScanEngine, EveryAlgorithm) {
 }
 
 TEST(ScanEngine, SaysWhatItCannotDo) {
-  Session session({.always_scan = true});
+  Session session({.engines = {"scan:when=always"}});
   Graph graph = session.graph();
   const Var h = graph.input("h", f32, {"batch", 4}), xs = graph.input("xs", f32, {3, "batch", 4});
   const auto refused = [&](const std::string& reason, const std::function<Var(Var, Var)>& cell) {

@@ -98,8 +98,10 @@ struct Settings {
 };
 
 std::vector<Tensor> gradients(const Model& model, const Settings& settings) {
+  const std::string algorithm = settings.algorithm.empty() ? "auto" : settings.algorithm;
   Session session(
-      {.always_scan = true, .scan_algorithm = settings.algorithm, .scan_chunk = settings.chunk});
+      {.engines = {
+           {"scan", {{"when", "always"}, {"algorithm", algorithm}, {"chunk", settings.chunk}}}}});
   Graph graph = session.graph();
   const Var x = graph.input("x", settings.dtype, {"batch", 2, 6, 5});
   Feeds feeds{{"x", random_values({kExamples, 2, 6, 5}, 0).cast(settings.dtype)}};
@@ -165,7 +167,7 @@ TEST(StackWalk, SecondDerivatives) {
 TEST(StackWalk, InEagerMode) {
   const Model model = conv_net();
   const auto computed = [&](const std::string& engine) {
-    Session session({.always_scan = true});
+    Session session({.engines = {"scan:when=always"}});
     Eager eager(session);
     const Var x = eager(random_values({kExamples, 2, 6, 5}, 0));
     Vars weights;
@@ -194,7 +196,7 @@ int count_ops(Graph& graph, Var value, const OpDef& def) {
 
 TEST(StackWalk, JacobiansAreMultiplied) {
   for (const bool always : {false, true}) {
-    Session session({.always_scan = always});
+    Session session({.engines = {always ? "scan:when=always" : "scan"}});
     Graph graph = session.graph();
     const Var x = graph.input("x", f32, {"batch", 5}), w = graph.input("w", f32, {5, 5});
     Var h = matmul(x, w);
@@ -243,7 +245,7 @@ std::string message_of(const std::function<void()>& f) {
 }
 
 TEST(StackWalk, RefusesWhatHasNoStages) {
-  Session session({.always_scan = true});
+  Session session({.engines = {"scan:when=always"}});
   Graph graph = session.graph();
   const Var x = graph.input("x", f64, {"batch", "width"});
   EXPECT_THAT(message_of([&] { grad(sum(tanh(sin(x))), x, {.engine = "scan"}); }),
@@ -255,7 +257,7 @@ TEST(StackWalk, RefusesWhatHasNoStages) {
 }
 
 TEST(StackWalk, RefusesProductsThatAreTooLarge) {
-  Session session({.always_scan = true});
+  Session session({.engines = {"scan:when=always"}});
   Graph graph = session.graph();
   const Var x = graph.input("x", f32, {"batch", 2000}), w = graph.input("w", f32, {2000, 2000});
   const Var y = tanh(matmul(tanh(matmul(tanh(matmul(tanh(matmul(x, w)), w)), w)), w));

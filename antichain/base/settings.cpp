@@ -1,4 +1,4 @@
-#include "recipes/settings.h"
+#include "antichain/base/settings.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,7 +15,7 @@ namespace antichain {
 
 namespace {
 
-void check(const RecipeOption& option, std::string_view value) {
+void check(const OptionSpec& option, std::string_view value) {
   if (option.kind == OptionKind::text) {
     require(!value.empty(), "option '{}' must not be empty", option.name);
     return;
@@ -38,49 +38,60 @@ void check(const RecipeOption& option, std::string_view value) {
 
 }  // namespace
 
-RecipeSettings::RecipeSettings(std::string recipe, std::vector<RecipeOption> options)
-    : recipe_(std::move(recipe)), options_(std::move(options)) {}
+std::string accepted_values(const OptionSpec& option) {
+  switch (option.kind) {
+    case OptionKind::integer:
+      return fmt::format("whole number in [{}, {}]", option.min, option.max);
+    case OptionKind::number: return fmt::format("number in [{}, {}]", option.min, option.max);
+    case OptionKind::choice: return fmt::format("{}", fmt::join(option.choices, ", "));
+    case OptionKind::text: break;
+  }
+  return "name";
+}
 
-const RecipeOption& RecipeSettings::option(std::string_view name) const {
-  if (const auto other = std::ranges::find(options_, name, &RecipeOption::also);
+Settings::Settings(std::string owner, std::string listed_by, std::vector<OptionSpec> options)
+    : owner_(std::move(owner)), listed_by_(std::move(listed_by)), options_(std::move(options)) {}
+
+const OptionSpec& Settings::option(std::string_view name) const {
+  if (const auto other = std::ranges::find(options_, name, &OptionSpec::also);
       !name.empty() && other != options_.end()) {
     return *other;
   }
   const auto nearest = std::min_element(
-      options_.begin(), options_.end(), [&](const RecipeOption& a, const RecipeOption& b) {
+      options_.begin(), options_.end(), [&](const OptionSpec& a, const OptionSpec& b) {
         return edit_distance(name, a.name) < edit_distance(name, b.name);
       });
-  require(nearest != options_.end() && nearest->name == name,
-          "recipe '{}' has no option '{}'; did you mean '{}'? (`antichain recipes {}` lists them)",
-          recipe_, name, nearest != options_.end() ? nearest->name : "", recipe_);
+  require(!options_.empty(), "{} has no option '{}': it has none at all", owner_, name);
+  require(nearest->name == name, "{} has no option '{}'; did you mean '{}'? (`{}` lists them)",
+          owner_, name, nearest->name, listed_by_);
   return *nearest;
 }
 
-void RecipeSettings::set(std::string_view name, std::string_view value) {
-  const RecipeOption& found = option(name);
+void Settings::set(std::string_view name, std::string_view value) {
+  const OptionSpec& found = option(name);
   check(found, value);
   given_.insert_or_assign(found.name, std::string(value));
 }
 
-void RecipeSettings::set_fallback(std::string_view name, std::string_view value) {
+void Settings::set_fallback(std::string_view name, std::string_view value) {
   if (!given_.contains(option(name).name)) {
     set(name, value);
   }
 }
 
-const std::string& RecipeSettings::text(std::string_view name) const {
-  const RecipeOption& wanted = option(name);
+const std::string& Settings::text(std::string_view name) const {
+  const OptionSpec& wanted = option(name);
   const auto found = given_.find(wanted.name);
   return found != given_.end() ? found->second : wanted.fallback;
 }
 
-std::int64_t RecipeSettings::integer(std::string_view name) const {
+std::int64_t Settings::integer(std::string_view name) const {
   const std::optional<std::int64_t> value = parse_number<std::int64_t>(text(name));
   ensure(value.has_value(), "option '{}' is not an integer", name);
   return *value;
 }
 
-double RecipeSettings::number(std::string_view name) const {
+double Settings::number(std::string_view name) const {
   const std::optional<double> value = parse_number<double>(text(name));
   ensure(value.has_value(), "option '{}' is not a number", name);
   return *value;

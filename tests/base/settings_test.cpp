@@ -1,4 +1,4 @@
-#include "recipes/settings.h"
+#include "antichain/base/settings.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,9 @@
 
 namespace antichain::settings_test {
 
-RecipeSettings sample() {
-  return {"toy",
+Settings sample() {
+  return {"recipe 'toy'",
+          "antichain recipes toy",
           {{.name = "count",
             .kind = OptionKind::integer,
             .fallback = "3",
@@ -27,14 +28,14 @@ RecipeSettings sample() {
 }
 
 TEST(Settings, StartFromFallbacks) {
-  const RecipeSettings settings = sample();
+  const Settings settings = sample();
   EXPECT_EQ(settings.integer("count"), 3);
   EXPECT_EQ(settings.number("rate"), 0.5);
   EXPECT_EQ(settings.text("engine"), "backprop");
 }
 
 TEST(Settings, TakeValues) {
-  RecipeSettings settings = sample();
+  Settings settings = sample();
   settings.set("count", "10");
   settings.set("rate", "1e-3");
   settings.set("engine", "forward");
@@ -46,7 +47,7 @@ TEST(Settings, TakeValues) {
 }
 
 TEST(Settings, AnOptionMayHaveTwoNames) {
-  RecipeSettings settings = sample();
+  Settings settings = sample();
   settings.set("N", "5");
   EXPECT_EQ(settings.integer("count"), 5);
   settings.set("count", "6");
@@ -54,7 +55,7 @@ TEST(Settings, AnOptionMayHaveTwoNames) {
 }
 
 TEST(Settings, LateFallbacksYieldToTheUser) {
-  RecipeSettings settings = sample();
+  Settings settings = sample();
   settings.set("count", "2");
   settings.set_fallback("count", "7");
   settings.set_fallback("rate", "0.25");
@@ -63,7 +64,7 @@ TEST(Settings, LateFallbacksYieldToTheUser) {
 }
 
 TEST(Settings, RefuseWhatDoesNotFit) {
-  RecipeSettings settings = sample();
+  Settings settings = sample();
   const auto refuses = [&](std::string_view name, std::string_view value,
                            std::string_view message) {
     expect_error<InvalidArgument>(message, [&] { settings.set(name, value); });

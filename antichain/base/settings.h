@@ -1,4 +1,5 @@
-// What can be set about a recipe, and what was set.
+// Named options with types and ranges, and what they were set to: of recipes and of gradient
+// engines.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ enum class OptionKind { integer, number, text, choice };
 // For lists of options, where most are of these kinds.
 inline constexpr OptionKind kInteger = OptionKind::integer, kNumber = OptionKind::number;
 
-struct RecipeOption {
+struct OptionSpec {
   std::string name;
   OptionKind kind = OptionKind::text;
   std::string fallback;  // the value when none is given, as a user would write it
@@ -26,11 +27,15 @@ struct RecipeOption {
   std::string also = {};                  // another name for it; none: empty
 };
 
-/// Holds a value for every option of a recipe. Whatever it returns has been checked.
-class RecipeSettings {
+/// Says which values an option takes, for lists of options.
+std::string accepted_values(const OptionSpec& option);
+
+/// Holds a value for every option. Whatever it returns has been checked.
+class Settings {
  public:
-  /// Starts with the options' fallbacks; `recipe` is for messages.
-  RecipeSettings(std::string recipe, std::vector<RecipeOption> options);
+  /// Starts with the options' fallbacks. For messages: whose options they are ("recipe 'spirals'"),
+  /// and the command that lists them.
+  Settings(std::string owner, std::string listed_by, std::vector<OptionSpec> options);
 
   /// Sets an option; throws InvalidArgument on an unknown name and on a value that does not fit.
   void set(std::string_view name, std::string_view value);
@@ -40,13 +45,13 @@ class RecipeSettings {
   std::int64_t integer(std::string_view name) const;
   double number(std::string_view name) const;
   const std::string& text(std::string_view name) const;
-  const std::vector<RecipeOption>& options() const { return options_; }
+  const std::vector<OptionSpec>& options() const { return options_; }
 
  private:
-  const RecipeOption& option(std::string_view name) const;
+  const OptionSpec& option(std::string_view name) const;
 
-  std::string recipe_;
-  std::vector<RecipeOption> options_;
+  std::string owner_, listed_by_;
+  std::vector<OptionSpec> options_;
   std::map<std::string, std::string, std::less<>> given_;
 };
 
