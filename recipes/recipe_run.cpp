@@ -235,10 +235,7 @@ std::int64_t RecipeRun::num_parameters() {
 }
 
 std::int64_t RecipeRun::peak_bytes() {
-  std::size_t bytes = 0;
-  for (const auto& [name, value] : session_.states().all()) {
-    bytes += value.bytes();
-  }
+  std::size_t bytes = session_.states().bytes();
   bytes += step_ ? step_->memory_bytes() : 0;
   bytes += evaluation_ ? evaluation_->memory_bytes() : 0;
   return static_cast<std::int64_t>(bytes);

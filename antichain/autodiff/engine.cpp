@@ -73,8 +73,8 @@ const GradientEngine& EngineSet::find(std::string_view name) const {
   const auto nearest = std::ranges::min_element(
       names, {}, [name](std::string_view other) { return edit_distance(name, other); });
   const bool is_near = nearest != names.end() && edit_distance(name, *nearest) <= 2;
-  fail<InvalidArgument>("there is no gradient engine '{}'{}; this session has: {}", name,
-                        is_near ? fmt::format("; did you mean '{}'?", *nearest) : "",
+  const std::string hint = is_near ? fmt::format("did you mean '{}'? T", *nearest) : "t";
+  fail<InvalidArgument>("there is no gradient engine '{}'; {}his session has: {}", name, hint,
                         fmt::join(names, ", "));
 }
 

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "antichain/graph/engine_choice.h"
@@ -24,7 +25,8 @@ class EnginePlan {
   /// options of an engine. The first part that a scope fits counts. Throws InvalidArgument.
   static EnginePlan parse(std::string_view text);
 
-  const std::vector<Part>& parts() const { return parts_; }
+  const std::vector<Part>& parts() const& { return parts_; }
+  std::vector<Part> parts() && { return std::move(parts_); }
   /// Returns whether it is one engine for everything.
   bool is_for_all() const { return parts_.size() == 1 && parts_[0].scope == "*"; }
   /// Returns the index of the part that a scope belongs to, or -1.

@@ -59,6 +59,9 @@ struct StateInfo {
   VarType type;
   Var initial;             // evaluated once, when no value of that name exists yet
   bool trainable = false;  // whether optimisers update it
+  // Whether `initial`, which may read other states, gives it anew at any time: it is not saved, and
+  // is computed again after other states have been set from a file.
+  bool is_derived = false;
 };
 
 struct RegionInfo {

@@ -13,9 +13,44 @@ Tensor StateStore::get(std::string_view name) const {
 StateStore::Values StateStore::all() const {
   Values values;
   for (const auto& [name, state] : states_) {
-    values.emplace(name, state.memory->to_host(state.value));
+    if (!state.is_derived) {
+      values.emplace(name, state.memory->to_host(state.value));
+    }
   }
   return values;
+}
+
+std::vector<std::string> StateStore::names(std::string_view prefix) const {
+  std::vector<std::string> found;
+  for (auto at = states_.lower_bound(prefix); at != states_.end() && at->first.starts_with(prefix);
+       ++at) {
+    found.push_back(at->first);
+  }
+  return found;
+}
+
+std::size_t StateStore::bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& [name, state] : states_) {
+    bytes += state.value.bytes();
+  }
+  return bytes;
+}
+
+void StateStore::set_derived(const std::vector<std::string>& names, const Derive& derive) {
+  derived_.push_back({names, derive});
+  const std::vector<Tensor> values = derive();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    set(names[i], values[i]);
+    find(states_, names[i]).is_derived = true;
+  }
+}
+
+void StateStore::derive_again() {
+  const std::vector<Derived> all = std::exchange(derived_, {});
+  for (const Derived& derived : all) {
+    set_derived(derived.names, derived.derive);
+  }
 }
 
 void StateStore::set(std::string_view name, const Tensor& value) {

@@ -1,14 +1,20 @@
 // Values that outlive a run: parameters, optimiser moments, running statistics.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "antichain/tensor/tensor_memory.h"
 
 namespace antichain {
+
+/// How the names of states begin that hold the newest number of a series which a graph measures
+/// (with_report, antichain/ops/state/reports.h).
+inline constexpr std::string_view kReportPrefix = "report/";
 
 /// Holds tensors by name. Graphs of one session that use the same name share the value. A value
 /// lies where it was used last: in the memory of the host or of a backend, which must outlive the
@@ -20,10 +26,21 @@ class StateStore {
   bool contains(std::string_view name) const { return states_.find(name) != states_.end(); }
   /// Returns the value in host memory; throws InvalidArgument when there is none of that name.
   Tensor get(std::string_view name) const;
-  /// Returns all values in host memory.
+  /// Returns all values in host memory but derived ones: what is worth being saved.
   Values all() const;
+  /// Returns the names that begin like that, of derived values, too.
+  std::vector<std::string> names(std::string_view prefix = {}) const;
+  /// Returns how much memory all values take.
+  std::size_t bytes() const;
   /// Sets or replaces a value. Earlier readers keep the tensor they have.
   void set(std::string_view name, const Tensor& value);
+
+  /// Computes values of these names, which follow from other states.
+  using Derive = std::function<std::vector<Tensor>()>;
+  /// Sets values that can be computed anew at any time.
+  void set_derived(const std::vector<std::string>& names, const Derive& derive);
+  /// Computes derived values anew; call it when others have been set.
+  void derive_again();
 
   /// Returns the value, which lies in this memory from now on.
   const Tensor& get(std::string_view name, const TensorMemory& memory);
@@ -49,6 +66,11 @@ class StateStore {
     Tensor value;
     Tensor spare;  // what an earlier update has replaced
     const TensorMemory* memory = &host_memory();
+    bool is_derived = false;
+  };
+  struct Derived {
+    std::vector<std::string> names;
+    Derive derive;
   };
   template <class States>
   static auto& find(States& states, std::string_view name) {
@@ -60,6 +82,7 @@ class StateStore {
   static void make_spare(State& state);
 
   std::map<std::string, State, std::less<>> states_;
+  std::vector<Derived> derived_;  // in the order in which they depend on each other
 };
 
 }  // namespace antichain

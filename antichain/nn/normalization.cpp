@@ -18,17 +18,6 @@ void require_epsilon(std::string_view kind, double epsilon) {
           epsilon);
 }
 
-// The same values, once the writes have run: whoever asks for them has the statistics updated.
-Var after(Var x, const std::vector<Var>& writes) {
-  Graph& graph = x.graph();
-  const Op same =
-      graph.add(reshape_def(), {x}, {{"shape", x.shape()}}, {}, Place::current(), Sharing::none);
-  for (Var write : writes) {
-    graph.add_control_edge(write.producer(), same);
-  }
-  return same.output();
-}
-
 Var moved(Var running, Var batch, double momentum) {
   return assign(running.graph(), state_name(running), (1 - momentum) * running + momentum * batch);
 }
@@ -58,8 +47,8 @@ Var batch_norm(Var x, const BatchNormOptions& options) {
   const BatchNorm norm = antichain::batch_norm(x, scale, bias, options.epsilon);
   const Var count = cast(dim_value(graph, numel(x.shape()) / x.dim(1)), scale.dtype());
   const Var unbiased = norm.variance * (count / maximum(count - 1, 1));
-  return after(norm.output, {moved(running_mean, norm.mean, options.momentum),
-                             moved(running_var, unbiased, options.momentum)});
+  return after_writes(norm.output, {moved(running_mean, norm.mean, options.momentum),
+                                    moved(running_var, unbiased, options.momentum)});
 }
 
 Var layer_norm(Var x, const LayerNormOptions& options) {

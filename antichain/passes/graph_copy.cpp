@@ -10,7 +10,7 @@ namespace antichain {
 GraphCopy copy_of_states(const Graph& source) {
   GraphCopy copy{std::make_unique<Graph>(source.dim_pool(), source.engines()), {}, {}};
   for (const StateInfo& state : source.states()) {
-    copy.graph->add_state({state.name, state.type, {}, state.trainable});
+    copy.graph->add_state({state.name, state.type, {}, state.trainable, state.is_derived});
   }
   return copy;
 }

@@ -239,12 +239,31 @@ void Session::initialise(Graph& graph, std::vector<std::string> names) {
     initial.push_back(graph.find_state(name)->initial);
   }
   require_no_inputs(graph, initial, names);
-  GraphCopy copy = optimise(graph, initial, {});
-  const Executable evaluate(std::move(copy.graph), copy.values, {}, *backend_, backend_->kernels(),
-                            logger(), states_);
-  const Results values = evaluate({});
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    states_.set(names[i], values[i]);
+  // Derived ones by themselves, behind the others: they are computed again and again.
+  for (const bool is_derived : {false, true}) {
+    std::vector<std::string> chosen;
+    std::vector<Var> values;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (graph.find_state(names[i])->is_derived == is_derived) {
+        chosen.push_back(names[i]);
+        values.push_back(initial[i]);
+      }
+    }
+    if (chosen.empty()) {
+      continue;
+    }
+    GraphCopy copy = optimise(graph, values, {});
+    const auto evaluate = std::make_shared<const Executable>(
+        std::move(copy.graph), copy.values, std::span<const Op>(), *backend_, backend_->kernels(),
+        logger(), states_);
+    if (is_derived) {
+      states_.set_derived(chosen, [evaluate] { return (*evaluate)({}).tensors(); });
+      continue;
+    }
+    const Results found = (*evaluate)({});
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      states_.set(chosen[i], found[i]);
+    }
   }
 }
 

@@ -110,9 +110,7 @@ void Trainer::restore() {
     if (std::optional<Checkpoint> found = load_checkpoint(options_.folder / "checkpoints")) {
       state_ = std::move(found->state);
       best_ = std::move(found->best);
-      for (const auto& [name, value] : found->states) {
-        training_.states.set(name, value);
-      }
+      set_states(found->states);
       steps_before_ = state_.step;
       samples_before_ = state_.samples;
     }
@@ -184,6 +182,7 @@ void Trainer::finish_step() {
   state_.loss_samples += samples;
   if (state_.step % note_every_ == 0) {
     note("step/loss", loss);
+    note_reports();
   }
   report_progress(loss);
 }
@@ -221,9 +220,7 @@ void Trainer::finish_epoch() {
   state_.loss_total = 0;
   state_.loss_samples = 0;
   if (state_.finished && !best_.empty()) {
-    for (const auto& [name, value] : best_) {
-      training_.states.set(name, value);
-    }
+    set_states(best_);
     for (const Evaluation& evaluation : training_.evaluations) {
       scores_[evaluation.name] = evaluate(evaluation);
     }
@@ -236,6 +233,23 @@ void Trainer::note(const std::string& curve, double value) {
   if (events_) {
     events_->add(curve, point);
   }
+}
+
+// What engines have measured since the step before (with_report).
+void Trainer::note_reports() {
+  for (const std::string& name : training_.states.names(kReportPrefix)) {
+    const auto value = training_.states.get(name).item<double>();
+    if (!std::isnan(value)) {  // otherwise nothing was measured yet
+      note(name, value);
+    }
+  }
+}
+
+void Trainer::set_states(const NamedTensors& values) {
+  for (const auto& [name, value] : values) {
+    training_.states.set(name, value);
+  }
+  training_.states.derive_again();
 }
 
 bool Trainer::out_of_patience() const {

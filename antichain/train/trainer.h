@@ -112,6 +112,8 @@ class Trainer {
   bool is_good(double loss);
   void finish_epoch();
   void note(const std::string& curve, double value);
+  void note_reports();
+  void set_states(const NamedTensors& values);
   bool out_of_patience() const;
   void keep_best(const Score& score);
   void save();

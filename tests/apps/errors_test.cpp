@@ -70,7 +70,13 @@ INSTANTIATE_TEST_SUITE_P(
                 "option 'epochs' must be within [1, 1000000], got 0"},
         Mistake{
             "unknown_engine", "train --engine bakcprop",
-            "there is no gradient engine 'bakcprop'; this session has: backprop, forward, scan"},
+            "there is no gradient engine 'bakcprop'; did you mean 'backprop'? This session has: "
+            "backprop, forward, scan"},
+        Mistake{"unknown_engine_option", "train --engine scan:chunks=3",
+                "engine 'scan' has no option 'chunks'; did you mean 'chunk'? (`antichain engines "
+                "scan` lists them)"},
+        Mistake{"bad_engine_option", "train --engine scan:when=often",
+                "option 'when' must be one of auto, always, faster, never, got 'often'"},
         Mistake{"unknown_pass", "train --disable-pass fuse",
                 "there is no pass 'fuse'; did you mean 'fuse-products'?"},
         Mistake{"unknown_level", "train --level 4",

@@ -9,7 +9,9 @@
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/products/matmul.h"
 #include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/shape_ops.h"
 #include "antichain/ops/state/random.h"
+#include "antichain/ops/state/reports.h"
 #include "antichain/ops/state/state_ops.h"
 #include "tests/tensor/expect_error.h"
 
@@ -81,6 +83,49 @@ TEST(Session, ManyStatesStartTogetherAsTheyWouldAlone) {
     const std::string& name = state_name(state);
     EXPECT_TRUE(bit_equal(together.states().get(name), alone.states().get(name))) << name;
   }
+}
+
+TEST(Session, DerivedStatesFollowFromOthersAndAreNotSaved) {
+  Session session;
+  Graph graph = session.graph();
+  const Var w = parameter("w", full(graph, f32, {2}, 3));
+  graph.add_state({.name = "twice", .type = {f32, {2}}, .initial = 2 * w, .is_derived = true});
+  const Executable read = session.compile({read_state(graph, "twice")});
+  EXPECT_EQ(read({})[0].to_vector<float>(), (std::vector<float>{6, 6}));
+  EXPECT_FALSE(session.states().all().contains("twice"));
+  EXPECT_EQ(session.states().names("tw"), (std::vector<std::string>{"twice"}));
+  session.states().set("w", Tensor::of<float>({2}, {1, 5}));
+  session.states().derive_again();
+  EXPECT_EQ(read({})[0].to_vector<float>(), (std::vector<float>{2, 10}));
+  EXPECT_FALSE(session.states().all().contains("twice"));
+}
+
+TEST(Reports, KeepTheNewestNumber) {
+  Session session;
+  Graph graph = session.graph();
+  const Var x = graph.input("x", f32, {3});
+  Var y;
+  {
+    const ScopeGuard scope(graph, "encoder");
+    y = with_report(square(x), "largest", max(x));
+    y = with_report(y, "largest", min(x));  // another series of that name
+  }
+  const Executable run = session.compile({y});
+  const auto report = [&](const std::string& name) {
+    return session.states().get(name).item<double>();
+  };
+  EXPECT_TRUE(std::isnan(report("report/encoder.largest")));
+  const Results results = run({{"x", Tensor::of<float>({3}, {1, -4, 2})}});
+  EXPECT_EQ(results[0].to_vector<float>(), (std::vector<float>{1, 16, 4}));
+  EXPECT_EQ(report("report/encoder.largest"), 2);
+  EXPECT_EQ(report("report/encoder.largest_2"), -4);
+  // Within a chain there is nobody to keep it.
+  const Var last =
+      chain(x, expand_dims(x, 0), [](Var s, Var) { return with_report(s, "size", sum(s)); }).last;
+  session.compile({last});
+  EXPECT_EQ(session.states().names(kReportPrefix).size(), 2U);
+  expect_error<ShapeError>("report 'all': a report is one number, its shape is [3]",
+                           [&] { with_report(x, "all", x); });
 }
 
 TEST(Session, StatesDoNotStartFromInputs) {

@@ -10,6 +10,7 @@
 #include "antichain/ops/rows/reduce.h"
 #include "antichain/ops/shape/creation.h"
 #include "antichain/ops/state/random.h"
+#include "antichain/ops/state/reports.h"
 #include "antichain/ops/state/state_ops.h"
 #include "antichain/optim/sgd.h"
 #include "antichain/session/session.h"
@@ -88,6 +89,53 @@ TEST(Trainer, LearnsAndMeasures) {
   EXPECT_EQ(result.history.at("train/loss").back().value, result.train_loss);
   EXPECT_EQ(result.history.at("step/loss").size(), 240U);
   EXPECT_LT(result.train_loss, result.history.at("train/loss").front().value);
+}
+
+TEST(Trainer, NotesWhatTheGraphReports) {
+  for (const bool is_late : {false, true}) {
+    Session session = is_late ? Session(conformance::make_remote_backend()) : Session();
+    Graph graph = session.graph();
+    const Var x = graph.input("x", f32, {"n", 2}), y = graph.input("y", i64, {"n"});
+    Var loss = mean(cross_entropy(nn::mlp(x, {8, 2}), y));
+    loss = with_report(loss, "share", mean(cast(y, f32)));
+    const Executable step = session.compile({loss}, {.updates = optim::sgd(loss, {.lr = 0.1})});
+    data::Batches batches(points(48), {.batch = 16});
+    const TrainResult result =
+        Trainer({.step = step, .batches = batches, .states = session.states()}, {.epochs = 2})
+            .run();
+    const Curve& shares = result.history.at("report/share");
+    ASSERT_EQ(shares.size(), 6U);
+    EXPECT_EQ(shares.back().step, 6);
+    for (const CurvePoint& share : shares) {
+      EXPECT_GT(share.value, 0);
+      EXPECT_LT(share.value, 1);
+    }
+    EXPECT_EQ(session.states().all().count("report/share"), 0U);
+  }
+}
+
+TEST(Trainer, DerivesStatesAgainWhenItGoesOn) {
+  const TemporaryFolder folder;
+  for (const bool resume : {false, true}) {
+    Session session({.seed = resume ? 1 : 0});  // other weights than those in the checkpoint
+    Graph graph = session.graph();
+    const Var x = graph.input("x", f32, {"n", 2}), y = graph.input("y", i64, {"n"});
+    const Var loss = mean(cross_entropy(nn::mlp(x, {8, 2}), y));
+    const std::string weight = state_name(parameters(graph)[0]);
+    graph.add_state({.name = "total",
+                     .type = {f32, {}},
+                     .initial = sum(read_state(graph, weight)),
+                     .is_derived = true});
+    const Executable totals =
+        session.compile({read_state(graph, "total"), sum(read_state(graph, weight))});
+    const Executable step = session.compile({loss}, {.updates = optim::sgd(loss, {.lr = 0.1})});
+    data::Batches batches(points(48), {.batch = 16});
+    Trainer({.step = step, .batches = batches, .states = session.states()},
+            {.epochs = 1, .folder = folder.path(), .resume = resume})
+        .run();
+    const Results both = totals({});
+    EXPECT_EQ(both[0].item<float>() == both[1].item<float>(), resume);
+  }
 }
 
 TEST(Trainer, TheScoreIsTheMeanOverAllExamples) {

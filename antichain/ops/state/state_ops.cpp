@@ -5,6 +5,7 @@
 #include "antichain/graph/kernel_context.h"
 #include "antichain/ops/reference/compute.h"
 #include "antichain/ops/shape/creation.h"
+#include "antichain/ops/shape/shape_ops.h"
 
 namespace antichain {
 
@@ -179,6 +180,16 @@ Var add_update(Graph& graph, std::string_view name, const Operand& delta) {
   return graph
       .add(add_update_def(), {delta.var()}, {{"state", std::string(name)}}, {}, delta.location())
       .output();
+}
+
+Var after_writes(Var value, const std::vector<Var>& writes) {
+  Graph& graph = value.graph();
+  const Op same = graph.add(reshape_def(), {value}, {{"shape", value.shape()}}, {},
+                            Place::current(), Sharing::none);
+  for (Var write : writes) {
+    graph.add_control_edge(write.producer(), same);
+  }
+  return same.output();
 }
 
 std::vector<const OpDef*> state_family() {

@@ -25,6 +25,9 @@ Var assign(Graph& graph, std::string_view name, const Operand& value);
 /// Adds to a state when the op runs; returns the new value.
 Var add_update(Graph& graph, std::string_view name, const Operand& delta);
 
+/// Returns the same value, once the writes have run: whoever computes it has the states updated.
+Var after_writes(Var value, const std::vector<Var>& writes);
+
 const OpDef& state_read_def();
 const OpDef& assign_def();
 const OpDef& add_update_def();

@@ -1,0 +1,40 @@
+#include "antichain/ops/state/reports.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/state/state_ops.h"
+
+namespace antichain {
+
+namespace {
+
+std::string unused_name(const Graph& graph, std::string_view series) {
+  const std::string name = fmt::format("{}{}", kReportPrefix, graph.qualify(series));
+  std::string numbered = name;
+  for (int n = 2; graph.find_state(numbered) != nullptr; ++n) {
+    numbered = fmt::format("{}_{}", name, n);
+  }
+  return numbered;
+}
+
+}  // namespace
+
+Var with_report(Var carrier, std::string_view name, const Operand& value) {
+  Graph& graph = carrier.graph();
+  const Var number = value.var();
+  require<ShapeError>(number.rank() == 0, "report '{}': a report is one number, its shape is {}",
+                      name, to_string(number.shape()));
+  if (graph.current_region() != kRootRegion || graph.region_of(carrier) != kRootRegion) {
+    return carrier;
+  }
+  const std::string state = unused_name(graph, name);
+  const Var unknown = scalar(graph, f64, std::numeric_limits<double>::quiet_NaN());
+  graph.add_state({.name = state, .type = {f64, {}}, .initial = unknown, .is_derived = true});
+  return after_writes(carrier, {assign(graph, state, cast(number, f64))});
+}
+
+}  // namespace antichain

@@ -1,0 +1,212 @@
+// Engines for parts of a model, with options, and gradients that are cut.
+#include <gmock/gmock.h>
+
+#include <random>
+
+#include "antichain/autodiff/grad.h"
+#include "antichain/nn/layers.h"
+#include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/products/matmul.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/state/state_ops.h"
+#include "antichain/session/session.h"
+#include "tests/conformance/compare.h"
+#include "tests/tensor/expect_error.h"
+
+namespace antichain::model_parts_test {
+
+using testing::HasSubstr;
+
+// An encoder with a chain, a head, and a way past the head.
+struct Model {
+  Var loss, losses;
+  Vars weights;
+};
+
+Model build(Graph& graph, const std::string& plan) {
+  graph.choose_engines(EnginePlan::parse(plan));
+  const Var xs = graph.input("xs", f64, {5, 3, 4});
+  Var h;
+  {
+    const ScopeGuard encoder(graph, "encoder");
+    h = nn::rnn(xs, 4, {.name = "rnn"}).all;
+    h = sum(h, {0});
+  }
+  Var hidden, out;
+  {
+    const ScopeGuard head(graph, "head");
+    hidden = tanh(nn::linear(h, 3, {.name = "first"}));
+  }
+  const Var scaled = hidden * sum(h, {1}, true);  // reads what the head makes, and past it
+  {
+    const ScopeGuard head(graph, "head");
+    out = nn::linear(scaled, 2, {.name = "second"});
+  }
+  const Var losses = sum(square(out), {1});
+  return {mean(losses), losses, parameters(graph)};
+}
+
+std::vector<Tensor> gradients(const std::string& plan, const GradOptions& options = {},
+                              bool cut = false) {
+  Session session({.seed = 3});
+  Graph graph = session.graph();
+  const Model model = build(graph, plan);
+  GradOptions with_cut = options;
+  if (cut) {
+    with_cut.at = {model.losses};
+  }
+  Vars outputs = grad(model.loss, model.weights, with_cut);
+  outputs.push_back(model.loss);
+  std::mt19937_64 generator(1);
+  std::uniform_real_distribution<double> draw(-1, 1);
+  std::vector<double> values(5 * 3 * 4);
+  std::ranges::generate(values, [&] { return draw(generator); });
+  return session.compile(outputs)({{"xs", Tensor::of<double>({5, 3, 4}, values)}}).tensors();
+}
+
+void expect_same(const std::vector<Tensor>& got, const std::vector<Tensor>& want) {
+  ASSERT_EQ(got.size(), want.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    conformance::expect_close(got[i], want[i], 1e-12, "value " + std::to_string(i));
+  }
+}
+
+TEST(EnginePlan, EveryPartByAnotherEngine) {
+  const std::vector<Tensor> want = gradients("");
+  for (const char* plan :
+       {"encoder=scan, *=backprop", "encoder=scan:when=always", "encoder=forward, head=forward",
+        "head=forward", "head.first=forward, head.second=forward", "*=forward", "forward", "scan",
+        "encoder=scan:algorithm=chunked,chunk=2; head=forward"}) {
+    SCOPED_TRACE(plan);
+    expect_same(gradients(plan), want);
+  }
+}
+
+TEST(EnginePlan, GivesRegionsTheirEngines) {
+  Session session;
+  Graph graph = session.graph();
+  const Model model = build(graph, "encoder=scan:chunk=0, head=forward");
+  const auto count = [&](const std::string& engine) {
+    int found = 0;
+    for (std::uint32_t i = 0; i < graph.num_ops(); ++i) {
+      found += engine_choice(graph.op(OpId{i})).str() == engine ? 1 : 0;
+    }
+    return found;
+  };
+  EXPECT_EQ(count("scan:chunk=0"), 1);
+  EXPECT_EQ(count("forward"), 0);
+  grad(model.loss, model.weights);
+  // The head is used in two places with something else in between.
+  EXPECT_EQ(count("forward"), 2);
+}
+
+TEST(EnginePlan, DerivativesOfAChainAreNoPartOfTheModel) {
+  Session session;
+  Graph graph = session.graph();
+  graph.choose_engines(EnginePlan::parse("scan"));
+  const Var h = graph.input("h", f64, {3}), xs = graph.input("xs", f64, {4, 3});
+  const Var last = chain(h, xs, [](Var s, Var x) { return tanh(s * x); }).last;
+  const std::size_t built = graph.num_ops();
+  grad(sum(last), {h, xs});
+  for (std::uint32_t i = static_cast<std::uint32_t>(built); i < graph.num_ops(); ++i) {
+    EXPECT_TRUE(engine_choice(graph.op(OpId{i})).is_backprop()) << graph.op(OpId{i}).describe();
+  }
+}
+
+TEST(EnginePlan, SaysWhatIsNoPartOfTheModel) {
+  expect_error<InvalidArgument>(
+      "no part of the model is called 'encodr'; its parts are: encoder, "
+      "head",
+      [] { gradients("encodr=scan"); });
+}
+
+TEST(EngineOptions, AreCheckedByTheEngine) {
+  const auto message = [](const char* plan) {
+    try {
+      gradients(plan);
+    } catch (const InvalidArgument& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing was thrown");
+  };
+  EXPECT_THAT(message("encoder=scan:chunks=3"),
+              HasSubstr("engine 'scan' has no option 'chunks'; did you mean 'chunk'? (`antichain "
+                        "engines scan` lists them)"));
+  EXPECT_THAT(message("encoder=scan:chunk=-1"),
+              HasSubstr("option 'chunk' must be within [0, 1000000000], got -1"));
+  EXPECT_THAT(message("encoder=scan:chunk=5"),
+              HasSubstr("the option chunk of engine 'scan' is for algorithm=hybrid and "
+                        "algorithm=chunked"));
+  EXPECT_THAT(message("encoder=forward:speed=3"),
+              HasSubstr("engine 'forward' has no option 'speed': it has none at all"));
+  EXPECT_THAT(message("encoder=scann"),
+              HasSubstr("there is no gradient engine 'scann'; did you mean 'scan'?"));
+}
+
+TEST(EngineOptions, OfASessionHoldUntilARegionSaysOtherwise) {
+  expect_error<InvalidArgument>(
+      "engine 'scan' has no option 'size'; did you mean 'when'? (`antichain engines scan` lists "
+      "them)",
+      [] { const Session session({.engines = {"scan:size=3"}}); });
+  const auto how = [](const EngineChoice& engine) {
+    Session session({.engines = {"scan:when=always"}});
+    Graph graph = session.graph();
+    const Var h = graph.input("h", f32, {8, 64}), xs = graph.input("xs", f32, {4, 8, 64}),
+              w = graph.input("w", f32, {64, 64});
+    const auto cell = [&](Var s, Var x) { return tanh(matmul(s, w) + x); };
+    const Op op = chain(h, xs, cell, {.engine = engine}).last.producer();
+    return session.engines().find("scan").explain(op);
+  };
+  EXPECT_EQ(how("scan"), "by a scan, as it was asked for");
+  EXPECT_THAT(how("scan:when=faster"), testing::StartsWith("step by step"));
+}
+
+TEST(GradientCut, AddsUpToTheWholeGradient) {
+  const std::vector<Tensor> want = gradients("");
+  expect_same(gradients("", {}, true), want);
+  expect_same(gradients("", {.engine = "forward"}, true), want);
+  expect_same(gradients("head=forward", {}, true), want);
+}
+
+TEST(GradientCut, CountsWhatGoesPastIt) {
+  Session session;
+  Graph graph = session.graph();
+  const Var x = graph.input("x", f64, {3});
+  const Var middle = sin(x), y = sum(middle * exp(x) + middle * middle);
+  for (const char* engine : {"backprop", "forward"}) {
+    const Var cut = grad(y, x, {.engine = engine, .at = {middle}});
+    const Results both =
+        session.compile({cut, grad(y, x)})({{"x", Tensor::of<double>({3}, {0.1, 0.7, -2})}});
+    conformance::expect_close(both[0], both[1], 1e-13, engine);
+  }
+  // By the cut itself, and by the same value twice.
+  const Results self =
+      session.compile({grad(y, middle, {.at = {middle, middle}}), grad(y, middle)})(
+          {{"x", Tensor::of<double>({3}, {0.1, 0.7, -2})}});
+  conformance::expect_close(self[0], self[1], 1e-13, "the cut itself");
+}
+
+TEST(GradientCut, SaysWhereNothingGoesThrough) {
+  Session session;
+  Graph graph = session.graph();
+  const Var x = graph.input("x", f64, {3});
+  const Var unused = exp(x);
+  graph.set_name(unused, "unused");
+  const Var y = sum(sin(x));
+  graph.set_name(y, "y");
+  expect_error<InvalidArgument>("y does not depend on unused, where its gradient is to be cut",
+                                [&] { grad(y, x, {.at = {unused}}); });
+}
+
+TEST(ForwardReplacement, IsNamedWhereARegionIsBuilt) {
+  Session session;
+  Graph graph = session.graph();
+  const Model model = build(graph, "");
+  EXPECT_THROW(grad(model.loss, model.weights, {.engine = "scan:forward=newton"}), NotSupported);
+  Graph plain;
+  const Var x = plain.input("x", f64, {});
+  EXPECT_THROW(grad(square(x), x, {.engine = "scan"}), InvalidArgument);
+}
+
+}  // namespace antichain::model_parts_test
