@@ -151,7 +151,9 @@ TEST(RecipeRun, EvaluatesTheStatesAsTheyAre) {
 
 TEST(RecipeRun, RefusesWhatItCannotDo) {
   expect_error<InvalidArgument>(
-      "there is no gradient engine 'bakcprop'; this session has: backprop, forward, scan", [] {
+      "there is no gradient engine 'bakcprop'; did you mean 'backprop'? This session has: "
+      "backprop, forward, scan",
+      [] {
         run({{"engine", "bakcprop"}});
       });
   expect_error<InvalidArgument>(

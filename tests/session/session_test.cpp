@@ -183,7 +183,8 @@ TEST(Engines, UnknownNamesListTheKnownOnes) {
   const Var x = graph.input("x", f32, {2});
   const Var y = sum(call(graph, [&] { return Vars{sin(x)}; }, {.engine = "scam"})[0]);
   expect_error<InvalidArgument>(
-      "there is no gradient engine 'scam'; this session has: backprop, forward, scan",
+      "there is no gradient engine 'scam'; did you mean 'scan'? This session has: backprop, "
+      "forward, scan",
       [&] { grad(y, x); });
 }
 
