@@ -11,6 +11,7 @@
 
 #include "antichain/passes/graph_copy.h"
 #include "antichain/passes/optimiser_options.h"
+#include "antichain/passes/pass_log.h"
 
 namespace antichain {
 
@@ -39,5 +40,8 @@ void check(const OptimiserOptions& options);
 /// something to do. The verifier looks at what each of them has made.
 GraphCopy optimise(Graph& source, std::span<const Var> values, std::span<const Op> ops,
                    const OptimiserOptions& options = {});
+/// Does so and lets the log know of every pass.
+GraphCopy optimise(Graph& source, std::span<const Var> values, std::span<const Op> ops,
+                   const OptimiserOptions& options, PassLog& log);
 
 }  // namespace antichain

@@ -147,10 +147,18 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
   optimiser.split_chains |= few_kernels;
   optimiser.batch_updates |= few_kernels;
   optimiser.recompute |= backend_->wants_few_kernels();
-  GraphCopy copy = optimise(graph, source.values, source.ops, optimiser);
+  PassLog log(optimiser.dump_folder);
+  GraphCopy copy = optimise(graph, source.values, source.ops, optimiser, log);
   count_runs(copy);
   if (options.memory_budget) {
-    copy = within_budget(std::move(copy), options, *backend_);
+    log.time(passes().size() + 1, "memory-budget", [&] {
+      copy = within_budget(std::move(copy), options, *backend_);
+      return copy.graph.get();
+    });
+  }
+  if (log.is_on()) {
+    log.finish();
+    logger().log(LogLevel::info, "passes, in {}:\n{}", log.folder().string(), log.table());
   }
   Executable executable(std::move(copy.graph), copy.values, copy.ops, *backend_,
                         backend_->kernels(), logger(), states_);

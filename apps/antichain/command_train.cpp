@@ -119,6 +119,7 @@ void resume(const CLI::App& command, const TrainArguments& arguments, const Glob
   if (!arguments.recipe->data.empty()) {
     description.context.data_folder = arguments.recipe->data;
   }
+  description.context.optimiser.dump_folder = arguments.recipe->optimiser.dump_folder;
   if (command.count("--device") > 0) {  // a checkpoint fits any device
     description.context.device = arguments.recipe->device;
   }

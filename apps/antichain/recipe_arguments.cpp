@@ -35,6 +35,11 @@ void add_optimiser_options(CLI::App& command, OptimiserOptions& options) {
   command.add_flag(
       "--fast-math", options.fast_math,
       "Let floats be added and multiplied in a cheaper order, and a * b + c be rounded once");
+  command
+      .add_option("--dump-passes", options.dump_folder,
+                  "Write the graph after each pass, and how long it took, into DIR/1, DIR/2, ...: "
+                  "one folder for each graph that is compiled")
+      ->type_name("DIR");
 }
 
 Json json_value(const RecipeSettings& settings, const RecipeOption& option) {
