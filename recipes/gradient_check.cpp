@@ -49,7 +49,7 @@ bool is_finite(const Gradients& gradients) {
 }
 
 GradientRun compile_gradients(Session& session, const ModelContext& context, const Task& task,
-                              const std::string& engine, const OptimiserOptions& optimiser) {
+                              const std::string& engine, const CompilerOptions& compiler) {
   const Var loss = total_loss(task.model(context));
   const std::vector<Var> weights = parameters(context.graph);
   const Var scale = context.graph.input(kScale, f64, {});
@@ -60,7 +60,7 @@ GradientRun compile_gradients(Session& session, const ModelContext& context, con
   for (const Var weight : weights) {
     names.push_back(state_name(weight));
   }
-  return {std::move(names), session.compile(outputs, {.optimiser = optimiser})};
+  return {std::move(names), session.compile(outputs, {.compiler = compiler})};
 }
 
 // Halves the scale, as training does, until the gradients are finite. Every attempt starts from the
@@ -114,7 +114,7 @@ GradientCheck check_gradients(const Recipe& recipe, const RecipeContext& context
                          .settings = run.context().settings,
                          .engine = recipe.engine_for_chain ? engine : "",
                          .forward = forward_of(recipe, run.context().settings)},
-                        run.task(), recipe.engine_for_chain ? "" : engine, context.optimiser);
+                        run.task(), recipe.engine_for_chain ? "" : engine, context.compiler);
 
   // Copied before anything has run: a run counts random numbers and moves statistics.
   Session exact_session({.seed = context.seed, .logger = context.logger});

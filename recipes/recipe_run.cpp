@@ -107,9 +107,8 @@ const Executable& RecipeRun::step() {
         loss, context_.settings,
         {.steps_per_epoch = batches()->batches_per_epoch(),
          .engine = recipe_.engine_for_chain ? std::string() : context_.settings.text("engine")});
-    CompileOptions options{.updates = updates,
-                           .optimiser = context_.optimiser,
-                           .memory_budget = context_.memory_budget};
+    CompileOptions options{
+        .updates = updates, .compiler = context_.compiler, .memory_budget = context_.memory_budget};
     if (options.memory_budget) {
       options.plan_sizes = sizes_of_a_batch();
     }
@@ -176,7 +175,7 @@ const Executable& RecipeRun::evaluation() {
     if (objective.hits.valid()) {
       outputs.push_back(objective.hits);
     }
-    evaluation_ = session_.compile(outputs, {.optimiser = context_.optimiser});
+    evaluation_ = session_.compile(outputs, {.compiler = context_.compiler});
   }
   return *evaluation_;
 }

@@ -30,7 +30,7 @@ namespace antichain {
 
 namespace {
 
-using Options = OptimiserOptions;
+using Options = CompilerOptions;
 
 constexpr int kHighestLevel = 3;
 
@@ -126,16 +126,16 @@ void check(const Options& options) {
   }
 }
 
-GraphCopy optimise(Graph& source, std::span<const Var> values, std::span<const Op> ops,
-                   const Options& options) {
+GraphCopy run_passes(Graph& source, std::span<const Var> values, std::span<const Op> ops,
+                     const Options& options) {
   PassLog log(options.dump_folder);
-  GraphCopy copy = optimise(source, values, ops, options, log);
+  GraphCopy copy = run_passes(source, values, ops, options, log);
   log.finish();
   return copy;
 }
 
-GraphCopy optimise(Graph& source, std::span<const Var> values, std::span<const Op> ops,
-                   const Options& options, PassLog& log) {
+GraphCopy run_passes(Graph& source, std::span<const Var> values, std::span<const Op> ops,
+                     const Options& options, PassLog& log) {
   check(options);
   std::vector<const Pass*> enabled;
   for (const Pass& pass : kPasses) {

@@ -135,20 +135,20 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
                              replacing_ops([this](Op op) { return forward_outputs(op); }))
                 : GraphCopy{nullptr, outputs, effects};
   Graph& graph = source.graph ? *source.graph : roots[0].graph();
-  OptimiserOptions optimiser = options.optimiser;
-  if (!optimiser.layout_gain) {
-    optimiser.layout_gain = [this](Op op) { return backend_->channels_last_gain(op); };
+  CompilerOptions compiler = options.compiler;
+  if (!compiler.layout_gain) {
+    compiler.layout_gain = [this](Op op) { return backend_->channels_last_gain(op); };
   }
-  if (!optimiser.is_missing && any_op(graph, [this](Op op) { return takes_apart(op); })) {
-    optimiser.is_missing = [this](Op op) { return takes_apart(op); };
+  if (!compiler.is_missing && any_op(graph, [this](Op op) { return takes_apart(op); })) {
+    compiler.is_missing = [this](Op op) { return takes_apart(op); };
   }
   // Both take memory: for what is stacked, and for gradients that wait for others.
   const bool few_kernels = backend_->wants_few_kernels() && !options.memory_budget;
-  optimiser.split_chains |= few_kernels;
-  optimiser.batch_updates |= few_kernels;
-  optimiser.recompute |= backend_->wants_few_kernels();
-  PassLog log(optimiser.dump_folder);
-  GraphCopy copy = optimise(graph, source.values, source.ops, optimiser, log);
+  compiler.split_chains |= few_kernels;
+  compiler.batch_updates |= few_kernels;
+  compiler.recompute |= backend_->wants_few_kernels();
+  PassLog log(compiler.dump_folder);
+  GraphCopy copy = run_passes(graph, source.values, source.ops, compiler, log);
   count_runs(copy);
   if (options.memory_budget) {
     log.time(passes().size() + 1, "memory-budget", [&] {
@@ -164,7 +164,7 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
                         backend_->kernels(), logger(), states_);
   // Steps that run at the same time keep what they work on in memory at the same time.
   executable.set_parallel_steps(!options.memory_budget &&
-                                is_enabled(kParallelSteps, options.optimiser));
+                                is_enabled(kParallelSteps, options.compiler));
   return executable;
 }
 
@@ -249,7 +249,7 @@ void Session::initialise(Graph& graph, std::vector<std::string> names) {
     initial.push_back(graph.find_state(name)->initial);
   }
   require_no_inputs(graph, initial, names);
-  GraphCopy copy = optimise(graph, initial, {});
+  GraphCopy copy = run_passes(graph, initial, {});
   const Executable evaluate(std::move(copy.graph), copy.values, {}, *backend_, backend_->kernels(),
                             logger(), states_);
   const Results values = evaluate({});

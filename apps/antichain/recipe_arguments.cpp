@@ -20,7 +20,7 @@ void add_short_form(CLI::App& command, const std::shared_ptr<RecipeArguments>& a
       ->type_name(type);
 }
 
-void add_optimiser_options(CLI::App& command, OptimiserOptions& options) {
+void add_compiler_options(CLI::App& command, CompilerOptions& options) {
   command
       .add_option(
           "--level", options.level,
@@ -29,7 +29,7 @@ void add_optimiser_options(CLI::App& command, OptimiserOptions& options) {
       ->capture_default_str();
   command
       .add_option("--disable-pass", options.disabled,
-                  "Leave out a pass of the optimiser, see `antichain passes`; may be repeated")
+                  "Leave out a pass of the compiler, see `antichain passes`; may be repeated")
       ->type_name("NAME")
       ->allow_extra_args(false);
   command.add_flag(
@@ -75,7 +75,7 @@ std::shared_ptr<RecipeArguments> add_recipe_arguments(CLI::App& command) {
                   "Set an option of the recipe, see `antichain recipes RECIPE`; may be repeated")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
-  add_optimiser_options(command, arguments->optimiser);
+  add_compiler_options(command, arguments->compiler);
   return arguments;
 }
 
@@ -100,8 +100,8 @@ RecipeContext make_context(const Recipe& recipe, const RecipeArguments& argument
   context.seed = arguments.seed;
   context.device = arguments.device;
   context.data_folder = arguments.data;
-  check(arguments.optimiser);
-  context.optimiser = arguments.optimiser;
+  check(arguments.compiler);
+  context.compiler = arguments.compiler;
   if (!arguments.memory_budget.empty()) {
     context.memory_budget = parse_byte_size(arguments.memory_budget);
   }

@@ -20,7 +20,7 @@ struct RecipeArguments {
   std::string memory_budget;
   std::vector<std::string> settings;     // of --set: NAME=VALUE
   std::vector<std::string> short_forms;  // of --epochs and the like, in the same form
-  OptimiserOptions optimiser;
+  CompilerOptions compiler;
 };
 
 /// Adds --memory-budget for commands that run training steps.

@@ -171,7 +171,7 @@ StateStore::Values trained(const std::string& device, DType dtype, int level) {
   }
   const Var loss = mean(square(cast(x, f32)));
   const Executable step = session.compile(
-      {loss}, {.updates = optim::sgd(loss, {.lr = 0.05}), .optimiser = {.level = level}});
+      {loss}, {.updates = optim::sgd(loss, {.lr = 0.05}), .compiler = {.level = level}});
   for (int i = 0; i < 4; ++i) {
     step({{"x", wave({8, 16, 10, 10}, dtype)}});
   }

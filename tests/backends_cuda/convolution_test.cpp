@@ -39,7 +39,7 @@ std::vector<Tensor> convolved(const std::string& device, DType dtype) {
             w = graph.input("w", dtype, {48, 32, 3, 3});
   const Var y = conv(x, w, {.padding = {1, 1}});
   const std::vector<Var> grads = grad(sum(cast(y * y, f32)), {x, w});
-  const Executable run = session.compile({y, grads[0], grads[1]}, {.optimiser = {.level = 2}});
+  const Executable run = session.compile({y, grads[0], grads[1]}, {.compiler = {.level = 2}});
   const Feeds feeds = {{"x", wave({16, 32, 12, 12}, dtype)}, {"w", wave({48, 32, 3, 3}, dtype)}};
   const std::vector<Tensor> first = run(feeds).tensors();
   for (int i = 0; i < 2; ++i) {  // recorded, and replayed

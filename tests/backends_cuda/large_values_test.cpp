@@ -144,7 +144,7 @@ StateStore::Values trained(const std::vector<std::string>& disabled, DType dtype
   std::vector<std::int64_t> widths(40, 24);  // more parameters than one launch takes
   const Var loss = mean(cast(square(nn::mlp(x, widths, {.activation = tanh})), f32));
   const Executable step = session.compile(
-      {loss}, {.updates = optim::adam(loss, {.lr = 0.003}), .optimiser = {.disabled = disabled}});
+      {loss}, {.updates = optim::adam(loss, {.lr = 0.003}), .compiler = {.disabled = disabled}});
   for (int i = 0; i < 5; ++i) {
     step({{"x", wave({50, 20}, dtype)}});
   }

@@ -210,11 +210,11 @@ void expect_equal_results(const std::function<Vars(Graph& graph)>& build, std::i
   for (const bool together : {false, true}) {
     Session session(options);
     Graph graph = session.graph();
-    OptimiserOptions optimiser{.split_chains = true};
+    CompilerOptions compiler{.split_chains = true};
     if (!together) {
-      optimiser.disabled = {"join-sums"};
+      compiler.disabled = {"join-sums"};
     }
-    const Executable run = session.compile(build(graph), {.optimiser = optimiser});
+    const Executable run = session.compile(build(graph), {.compiler = compiler});
     Feeds feeds;
     for (Op input : graph.inputs()) {
       Shape shape;
@@ -272,7 +272,7 @@ TEST(JoinSums, GradientsOfRecurrentLayers) {
     const SessionOptions options{.always_scan = true};
     Session session(options);
     Graph graph = session.graph();
-    const GraphCopy copy = optimise(graph, gradients(graph, gru), {}, {.split_chains = true});
+    const GraphCopy copy = run_passes(graph, gradients(graph, gru), {}, {.split_chains = true});
     ASSERT_EQ(joint_ops(copy).size(), 1U);
     EXPECT_EQ(joint_ops(copy)[0].output().shape(), (Dims{gru ? 80 : 20, 22}));
     EXPECT_EQ(count_needed(copy, "sum_to"), 0U);

@@ -128,11 +128,11 @@ void expect_equal_results(const std::function<Vars(Graph& graph)>& build, std::i
   for (const bool by_parts : {false, true}) {
     Session session;
     Graph graph = session.graph();
-    OptimiserOptions optimiser{.split_chains = true};
+    CompilerOptions compiler{.split_chains = true};
     if (!by_parts) {
-      optimiser.disabled = {"sum-by-parts"};
+      compiler.disabled = {"sum-by-parts"};
     }
-    const Executable run = session.compile(build(graph), {.optimiser = optimiser});
+    const Executable run = session.compile(build(graph), {.compiler = compiler});
     Feeds feeds;
     for (Op input : graph.inputs()) {
       Shape shape;
@@ -173,8 +173,8 @@ TEST(SumByParts, GradientsOfGates) {
   Session session({.always_scan = true});
   Graph graph = session.graph();
   const Vars values = build(graph);
-  const auto widest = [&](const OptimiserOptions& options) {
-    return widest_concat(optimise(graph, values, {}, options));
+  const auto widest = [&](const CompilerOptions& options) {
+    return widest_concat(run_passes(graph, values, {}, options));
   };
   EXPECT_GT(widest({.disabled = {"sum-by-parts"}, .split_chains = true}), 1000);
   EXPECT_EQ(widest({.split_chains = true}), 12 * 4);

@@ -146,14 +146,14 @@ void FusedRows::choose_block() {
       std::clamp<std::int64_t>(most, 1, std::clamp<std::int64_t>(rows_, 1, Reduction::kMaxBlock));
 }
 
-// Gives values that are kept a place each, or that of one that is not read any more.
+// Gives values that are kept a space each, or that of one that is not read any more.
 void FusedRows::place_values() {
-  struct Place {
+  struct Space {
     std::size_t at;
     std::int64_t bytes;
     int read;
   };
-  std::vector<Place> places;
+  std::vector<Space> spaces;
   const std::int64_t chunk = cut_->in_chunks() ? cut_->chunk() : block_rows_ * row_;
   std::size_t shared_bytes = 0;
   const auto take = [](std::size_t& end, std::int64_t bytes) {
@@ -170,13 +170,13 @@ void FusedRows::place_values() {
       continue;
     }
     const std::int64_t bytes = (value.of_rows ? block_rows_ : chunk) * bytes_of(value.dtype);
-    auto place = std::ranges::find_if(
-        places, [&](const Place& old) { return old.bytes == bytes && old.read < value.made; });
-    if (place == places.end()) {
-      place = places.insert(place, {take(block_bytes_, bytes), bytes, 0});
+    auto space = std::ranges::find_if(
+        spaces, [&](const Space& old) { return old.bytes == bytes && old.read < value.made; });
+    if (space == spaces.end()) {
+      space = spaces.insert(space, {take(block_bytes_, bytes), bytes, 0});
     }
-    place->read = value.read;
-    value.at = place->at;
+    space->read = value.read;
+    value.at = space->at;
   }
   shared_.resize(shared_bytes);
 }
