@@ -10,14 +10,7 @@
 
 namespace antichain::batch_norm_test {
 
-class CudaBatchNorm : public testing::Test {
- protected:
-  void SetUp() override {
-    if (const std::string reason = missing_gpu(); !reason.empty()) {
-      GTEST_SKIP() << reason;
-    }
-  }
-};
+class CudaBatchNorm : public GpuTest {};
 
 Tensor wave(const Shape& shape, DType dtype, double mean = 0, double step = 0.37) {
   Tensor result = Tensor::empty(f64, shape);
