@@ -38,9 +38,9 @@ void PassLog::add(std::size_t number, std::string_view name, double seconds, Gra
   const std::size_t after = graph ? graph->num_ops() : before;
   entries_.push_back({number, std::string(name), seconds, after, graph != nullptr});
   if (graph) {
-    write_file(folder_ / fmt::format("{:02}-{}.txt", number, name),
-               fmt::format("# {}: {:.3f} ms, {} ops\n{}", name, 1e3 * seconds, after,
-                           print_text(*graph)));
+    write_file(
+        folder_ / fmt::format("{:02}-{}.txt", number, name),
+        fmt::format("# {}: {:.3f} ms, {} ops\n{}", name, 1e3 * seconds, after, print_text(*graph)));
   }
 }
 

@@ -181,7 +181,7 @@ TEST(Explain, WritesTheGraphAfterEveryPass) {
   EXPECT_TRUE(std::filesystem::exists(folder / "p/2/20-memory-budget.txt"));
   const ProgramRun wrong =
       run_program("explain --dump-passes " + (folder / "p/1/passes.txt").string() + kSmall);
-  EXPECT_EQ(wrong.code, 1);
+  EXPECT_EQ(wrong.code, 2);
   EXPECT_THAT(wrong.err, HasSubstr("cannot make a folder for the graphs of passes in '"));
 }
 
