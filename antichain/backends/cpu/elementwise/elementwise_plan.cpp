@@ -110,7 +110,7 @@ std::int64_t ElementwisePlan::packed_period(const Input& input) const {
 
 void ElementwisePlan::choose_access() {
   std::int64_t longest = 1;  // period; shorter ones divide it, as all end with the last axis
-  bool walks = false, buffered = false;
+  bool gathers = false, buffered = false;
   for (std::size_t n = 0; n < inputs_.size(); ++n) {
     Input& input = inputs_[n];
     if (input.access == Access::unused) {
@@ -125,21 +125,21 @@ void ElementwisePlan::choose_access() {
       input.access = Access::pattern;
       longest = std::max(longest, input.period);
     } else {
-      input.access = Access::walk;
-      walks = true;
+      input.access = Access::gathered;
+      gathers = true;
     }
   }
   const std::size_t last = num_axes_ - 1;
   // A part of a row begins anywhere in a period: patterns would be filled anew for each.
   const bool several = steps_.size() > 1 && !blocks_.cuts_rows;
   by_rows_ =
-      (walks || blocks_.cuts_rows) && sizes_[last] >= (several ? kShortRowOfSeveral : kShortRow);
+      (gathers || blocks_.cuts_rows) && sizes_[last] >= (several ? kShortRowOfSeveral : kShortRow);
   for (Input& input : inputs_) {
-    if (by_rows_ && (input.access == Access::pattern || input.access == Access::walk) &&
+    if (by_rows_ && (input.access == Access::pattern || input.access == Access::gathered) &&
         input.strides[last] == input.element_bytes) {
       input.access = Access::row;
     }
-    buffered = buffered || input.access == Access::pattern || input.access == Access::walk;
+    buffered = buffered || input.access == Access::pattern || input.access == Access::gathered;
   }
   const bool whole = !buffered && steps_.size() == 1;
   piece_ = whole ? std::max<std::int64_t>(count_, 1) : by_rows_ ? most_ : most_ / longest * longest;
@@ -158,7 +158,7 @@ void ElementwisePlan::place_buffers() {
     return at;
   };
   for (Input& input : inputs_) {
-    if (input.access == Access::pattern || input.access == Access::walk) {
+    if (input.access == Access::pattern || input.access == Access::gathered) {
       input.buffer = take(input.element_bytes);
     }
   }

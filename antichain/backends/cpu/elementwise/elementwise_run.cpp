@@ -140,7 +140,7 @@ void ElementwisePlan::run_part(const Operands& operands, const Block& part, cons
           values[n] = given + (first - before) * input.element_bytes;
         } else if (input.access == Access::row) {
           values[n] = operands.in[n] + offset(input, first);
-        } else if (input.access == Access::walk) {
+        } else if (input.access == Access::gathered) {
           fill(input, operands.in[n], first, size, scratch + input.buffer);
           values[n] = scratch + input.buffer;
         }
