@@ -61,7 +61,7 @@
 
 // Running them.
 #include "antichain/graph/state_store.h"
-#include "antichain/passes/optimiser_options.h"
+#include "antichain/passes/compiler_options.h"
 #include "antichain/runtime/executable.h"
 #include "antichain/runtime/finite_check.h"
 #include "antichain/runtime/memory_report.h"

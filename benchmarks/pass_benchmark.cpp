@@ -32,7 +32,7 @@ void register_passes() {
   }
   for (const Pass& pass : passes()) {
     for (const StepCase& step_case : cases) {
-      if (pass.level >= OptimiserOptions().level) {
+      if (pass.level >= CompilerOptions().level) {
         const std::string name = std::string(pass.name) + "/" + step_case.name;
         benchmark::RegisterBenchmark(name.c_str(), with_and_without, step_case, pass)
             ->UseManualTime()

@@ -8,13 +8,13 @@ std::unique_ptr<Session> StepCase::session(const std::string& device) const {
   return std::make_unique<Session>(SessionOptions{.device = device, .tf32 = tf32});
 }
 
-TrainingStep StepCase::make(const OptimiserOptions& options, const std::string& device) const {
+TrainingStep StepCase::make(const CompilerOptions& options, const std::string& device) const {
   StepModel made = model(batch);
   std::unique_ptr<Session> own = session(device);
   Graph graph = own->graph();
   const Var loss = made.loss(graph, precision);
   Executable executable =
-      own->compile({loss}, {.updates = made.optimiser(loss), .optimiser = options});
+      own->compile({loss}, {.updates = made.optimiser(loss), .compiler = options});
   return {std::move(own), std::move(executable), std::move(made.feeds)};
 }
 

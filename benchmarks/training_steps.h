@@ -28,7 +28,7 @@ struct StepCase {
   /// Makes a session on a device, with the precision of products that the case wants.
   std::unique_ptr<Session> session(const std::string& device) const;
   /// Compiles the step.
-  TrainingStep make(const OptimiserOptions& options, const std::string& device = "cpu") const;
+  TrainingStep make(const CompilerOptions& options, const std::string& device = "cpu") const;
 };
 
 /// Returns all of them.

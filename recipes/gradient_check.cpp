@@ -48,7 +48,7 @@ bool is_finite(const Gradients& gradients) {
 }
 
 GradientRun compile_gradients(Session& session, const ModelContext& context, const Task& task,
-                              const OptimiserOptions& optimiser) {
+                              const CompilerOptions& compiler) {
   const Var loss = total_loss(task.model(context));
   const std::vector<Var> weights = parameters(context.graph);
   const Var scale = context.graph.input(kScale, f64, {});
@@ -59,7 +59,7 @@ GradientRun compile_gradients(Session& session, const ModelContext& context, con
   for (const Var weight : weights) {
     names.push_back(state_name(weight));
   }
-  return {std::move(names), session.compile(outputs, {.optimiser = optimiser})};
+  return {std::move(names), session.compile(outputs, {.compiler = compiler})};
 }
 
 // Halves the scale, as training does, until the gradients are finite. Every attempt starts from the
@@ -109,7 +109,7 @@ GradientCheck check_gradients(const Recipe& recipe, const RecipeContext& context
   graph.choose_engines(run.context().engines());
   const GradientRun found_run =
       compile_gradients(run.session(), {.graph = graph, .settings = run.context().settings},
-                        run.task(), context.optimiser);
+                        run.task(), context.compiler);
 
   // Copied before anything has run: a run counts random numbers and moves statistics.
   Session exact_session({.seed = context.seed, .logger = context.logger});

@@ -13,7 +13,7 @@
 #include "antichain/base/settings.h"
 #include "antichain/data/batches.h"
 #include "antichain/graph/graph.h"
-#include "antichain/passes/optimiser_options.h"
+#include "antichain/passes/compiler_options.h"
 
 namespace antichain {
 
@@ -23,7 +23,7 @@ struct RecipeContext {
   std::int64_t seed = 0;
   std::string device = "cpu";
   std::string data_folder = {};  // empty: where data usually is
-  OptimiserOptions optimiser = {};
+  CompilerOptions compiler = {};
   // The most bytes that values of a training step may take in between; see CompileOptions.
   std::optional<std::size_t> memory_budget = std::nullopt;
   Logger logger = Logger();

@@ -106,7 +106,7 @@ const Executable& RecipeRun::step() {
     }
     const std::vector<Var> updates = build_updates(loss, context_.settings, plan);
     CompileOptions options{.updates = updates,
-                           .optimiser = context_.optimiser,
+                           .compiler = context_.compiler,
                            .memory_budget = context_.memory_budget};
     if (options.memory_budget) {
       options.plan_sizes = sizes_of_a_batch();
@@ -174,7 +174,7 @@ const Executable& RecipeRun::evaluation() {
     if (objective.hits.valid()) {
       outputs.push_back(objective.hits);
     }
-    evaluation_ = session_.compile(outputs, {.optimiser = context_.optimiser});
+    evaluation_ = session_.compile(outputs, {.compiler = context_.compiler});
   }
   return *evaluation_;
 }

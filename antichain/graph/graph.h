@@ -3,13 +3,12 @@
 // Invariants (checked by antichain/graph/verify.h):
 // - An op only uses values of its own region, made before it: build order is a topological order.
 // - Regions are closed. A value of an outer region that is used inside is captured: it becomes a
-// parameter of
-//   the region and an input of the op that runs the region. A finished region is immutable and may
-//   be shared.
+//   parameter of the region and an input of the op that runs the region. A finished region is
+//   immutable and may be shared.
 // - Ops without effect and without regions are hash-consed: the same op on the same inputs is one
-// op.
+//   op (common subexpression elimination, CSE).
 // - Ops with effects are ordered by control edges in build order, per state and for external
-// effects.
+//   effects.
 #pragma once
 
 #include <deque>

@@ -19,9 +19,8 @@ struct AttentionOptions {
 };
 /// Returns multi-head attention (Vaswani et al., 2017, section 3.2) of x[batch, time, width]: per
 /// head softmax(q kᵀ / sqrt(width / heads)) v. Creates the linear layers "<name>.query",
-/// "<name>.key",
-/// "<name>.value" and "<name>.out", all to the width of x. A position that sees no key gets the
-/// mean of all values.
+/// "<name>.key", "<name>.value" and "<name>.out", all to the width of x. A position that sees no
+/// key gets the mean of all values.
 Var multi_head_attention(Var x, const AttentionOptions& options = {});
 
 struct TransformerOptions {

@@ -14,9 +14,8 @@ struct BatchNormOptions {
   double epsilon = 1e-5;  // added to the variance
 };
 /// Normalises every channel (axis 1, of known size), then scales and shifts it by "<name>.scale"
-/// and
-/// "<name>.bias" of shape [channels]: in training by the statistics of the batch, otherwise by the
-/// buffers "<name>.running_mean" and "<name>.running_var". A run that computes the result in
+/// and "<name>.bias" of shape [channels]: in training by the statistics of the batch, otherwise by
+/// the buffers "<name>.running_mean" and "<name>.running_var". A run that computes the result in
 /// training also updates the buffers,
 ///   running := (1 - momentum) * running + momentum * batch,
 /// with the variance divided by (count - 1) (Ioffe and Szegedy, 2015, algorithm 2).

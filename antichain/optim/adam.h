@@ -32,10 +32,10 @@ std::vector<Var> adamw(Var loss, const AdamOptions& options = {});
 
 /// Builds one step of LAMB: with the direction d of adam() (m and v corrected, m / (sqrt(v) +
 /// epsilon)) and norms |.|,
-///   u = d + weight_decay * w,   w := w - lr * |w| / |u| * u, and without the ratio where |w| or
-///   |u| is 0
-/// (You et al., 2020, algorithm 2, with phi the identity). A parameter that StepOptions::decays
-/// leaves out moves without the ratio, too, as is usual for biases and norms.
+///   u = d + weight_decay * w,   w := w - lr * |w| / |u| * u
+/// (You et al., 2020, algorithm 2, with phi the identity), without the ratio where |w| or |u| is 0.
+/// A parameter that StepOptions::decays leaves out moves without the ratio, too, as is usual for
+/// biases and norms.
 std::vector<Var> lamb(Var loss, const AdamOptions& options = {});
 
 }  // namespace antichain::optim

@@ -30,7 +30,7 @@ namespace antichain {
 
 namespace {
 
-using Options = OptimiserOptions;
+using Options = CompilerOptions;
 
 constexpr int kHighestLevel = 3;
 
@@ -61,7 +61,8 @@ GraphCopy fuse_as_wanted(const GraphCopy& source, const Options& options) {
 }
 
 constexpr Pass kPasses[] = {
-    {"release-waits", "run writes for themselves, not for values that wait for them", 1,
+    {"release-waits",
+     "drop control edges from a value to a state write whose own effect alone is needed", 1,
      plain<release_waits>, nullptr, in_graph<has_waits>},
     {"decompose", "replace ops that the device has no kernel for by what they consist of", 1,
      decompose_missing, [](const Options& options) { return options.is_missing != nullptr; }},
@@ -125,8 +126,16 @@ void check(const Options& options) {
   }
 }
 
-GraphCopy optimise(Graph& source, std::span<const Var> values, std::span<const Op> ops,
-                   const Options& options) {
+GraphCopy run_passes(Graph& source, std::span<const Var> values, std::span<const Op> ops,
+                     const Options& options) {
+  PassLog log(options.dump_folder);
+  GraphCopy copy = run_passes(source, values, ops, options, log);
+  log.finish();
+  return copy;
+}
+
+GraphCopy run_passes(Graph& source, std::span<const Var> values, std::span<const Op> ops,
+                     const Options& options, PassLog& log) {
   check(options);
   std::vector<const Pass*> enabled;
   for (const Pass& pass : kPasses) {
@@ -134,10 +143,21 @@ GraphCopy optimise(Graph& source, std::span<const Var> values, std::span<const O
       enabled.push_back(&pass);
     }
   }
-  GraphCopy copy = copy_graph(source, values, ops);
+  GraphCopy copy;
+  log.time(0, "built", [&] {
+    copy = copy_graph(source, values, ops);
+    return copy.graph.get();
+  });
   for (const Pass* pass : enabled) {
-    if (pass == enabled.back() || !pass->finds_work || pass->finds_work(*copy.graph, options)) {
+    const auto number = static_cast<std::size_t>(pass - std::begin(kPasses)) + 1;
+    const bool has_run = log.time(number, pass->name, [&]() -> Graph* {
+      if (pass != enabled.back() && pass->finds_work && !pass->finds_work(*copy.graph, options)) {
+        return nullptr;
+      }
       copy = pass->run(copy, options);
+      return copy.graph.get();
+    });
+    if (has_run) {
       verify(*copy.graph);
     }
   }

@@ -142,14 +142,14 @@ void Executable::take_feeds(const Feeds& feeds, std::vector<const Tensor*>& argu
   check_feeds(feeds, arguments);
 }
 
-void Executable::prepare(std::span<const Tensor* const> arguments, RunState& state) const {
-  state.backend = backend_;
-  state.states = states_;
-  state.print_line = print_line_.get();
-  state.lanes = parallel_steps_ ? backend_->lanes() : 1;
-  state.parallel = parallel_steps_;
-  bind_symbols(arguments, state.env);
-  check_sizes(arguments, state.env);
+void Executable::prepare(std::span<const Tensor* const> arguments, RunContext& shared) const {
+  shared.backend = backend_;
+  shared.states = states_;
+  shared.print_line = print_line_.get();
+  shared.lanes = parallel_steps_ ? backend_->lanes() : 1;
+  shared.parallel = parallel_steps_;
+  bind_symbols(arguments, shared.env);
+  check_sizes(arguments, shared.env);
 }
 
 void Results::wait() const {
@@ -175,8 +175,8 @@ void Executable::start_into(Results& results, const Feeds& feeds,
   std::vector<const Tensor*>& arguments = frames->arguments;
   take_feeds(feeds, arguments);
   const FrameCache::Entry& entry =
-      frames->find(arguments, [&](RunState& state) { prepare(arguments, state); });
-  entry.state->observers = observers;
+      frames->find(arguments, [&](RunContext& shared) { prepare(arguments, shared); });
+  entry.shared->observers = observers;
   results.tensors_.resize(results_.size());
   frames->targets.clear();
   for (std::size_t i = 0; i < results_.size(); ++i) {
@@ -219,7 +219,7 @@ MemoryReport Executable::memory_report(const Feeds& feeds) const {
   const FramePool::Lease frames = frames_->borrow();
   take_feeds(feeds, frames->arguments);
   return frames
-      ->find(frames->arguments, [&](RunState& state) { prepare(frames->arguments, state); })
+      ->find(frames->arguments, [&](RunContext& shared) { prepare(frames->arguments, shared); })
       .frame->memory_report();
 }
 

@@ -19,9 +19,9 @@
 namespace antichain {
 
 // How it runs is not the caller's business.
-class FramePool;  // antichain/runtime/frame_cache.h
-class Program;    // antichain/runtime/program.h
-struct RunState;  // antichain/runtime/op_runner.h
+class FramePool;    // antichain/runtime/frame_cache.h
+class Program;      // antichain/runtime/program.h
+struct RunContext;  // antichain/runtime/op_runner.h
 
 using Feeds = std::map<std::string, Tensor, std::less<>>;
 
@@ -104,7 +104,7 @@ class Executable {
 
  private:
   void take_feeds(const Feeds& feeds, std::vector<const Tensor*>& arguments) const;
-  void prepare(std::span<const Tensor* const> arguments, RunState& state) const;
+  void prepare(std::span<const Tensor* const> arguments, RunContext& shared) const;
   void check_feeds(const Feeds& feeds, std::span<const Tensor* const> arguments) const;
   void bind_symbols(std::span<const Tensor* const> arguments, DimEnv& env) const;
   void check_sizes(std::span<const Tensor* const> arguments, DimEnv& env) const;

@@ -14,18 +14,18 @@ bool lies_on(const Tensor& tensor, const Backend& backend) {
 
 }  // namespace
 
-Frame::Frame(const Program& program, RunState& state, Role role)
-    : program_(program), state_(state), role_(role) {
-  const auto held = state.backend->hold();
+Frame::Frame(const Program& program, RunContext& shared, Role role)
+    : program_(program), shared_(shared), role_(role) {
+  const auto held = shared.backend->hold();
   FrameBinder(*this).bind();
-  is_recordable_ = role == Role::whole && state.backend->records() && can_be_recorded();
+  is_recordable_ = role == Role::whole && shared.backend->records() && can_be_recorded();
 }
 
 Frame::~Frame() = default;
 
 void Frame::allocate_memory() {
   const auto bytes = static_cast<std::int64_t>(memory_bytes());
-  set_memory(state_.backend->allocate(DType::u8, {bytes}).buffer(), 0);
+  set_memory(shared_.backend->allocate(DType::u8, {bytes}).buffer(), 0);
 }
 
 std::size_t Frame::argument_bytes() const {
@@ -39,11 +39,12 @@ std::size_t Frame::argument_bytes() const {
 void Frame::set_memory(const std::shared_ptr<Buffer>& buffer, std::size_t offset) {
   memory_ = buffer;
   for (Slot slot = 0; slot < values_.size(); ++slot) {
-    const Place& place = places_[slot];
-    if (place.home == Home::planned) {
-      const std::size_t bytes = offset + plan_.offsets[planned_at_[place.root]];
+    const Storage& storage = storage_[slot];
+    if (storage.home == Home::planned) {
+      const std::size_t bytes = offset + plan_.offsets[planned_at_[storage.root]];
       values_[slot].rebase(
-          buffer, static_cast<std::int64_t>(bytes / size_of(values_[slot].dtype())) + place.shift);
+          buffer,
+          static_cast<std::int64_t>(bytes / size_of(values_[slot].dtype())) + storage.shift);
     }
   }
   for (const auto& step : steps_) {
@@ -68,7 +69,7 @@ void Frame::run(std::span<const Tensor* const> arguments, std::span<Tensor* cons
   } const at_the_end{*this};
   take_arguments(arguments);
   take_targets(results);
-  if (is_recordable_ && state_.observers.empty()) {
+  if (is_recordable_ && shared_.observers.empty()) {
     run_recorded();
   } else {
     run_steps();
@@ -77,13 +78,13 @@ void Frame::run(std::span<const Tensor* const> arguments, std::span<Tensor* cons
 }
 
 void Frame::run_steps() {
-  const bool watched = !state_.observers.empty();  // step by step
+  const bool watched = !shared_.observers.empty();  // step by step
   std::size_t n = 0;
   for (const Section& section : watched ? std::span<const Section>() : sections_) {
     for (; n < section.first; ++n) {
       run_step(*steps_[n]);
     }
-    state_.backend->run_lanes(static_cast<int>(section.lanes.size()), [&](int lane) {
+    shared_.backend->run_lanes(static_cast<int>(section.lanes.size()), [&](int lane) {
       for (const std::size_t step : section.lanes[static_cast<std::size_t>(lane)]) {
         run_step(*steps_[step]);
       }
@@ -103,19 +104,19 @@ void Frame::take_arguments(std::span<const Tensor* const> arguments) {
     if (!argument.defined()) {
       continue;  // nobody reads it
     }
-    if (places_[params[i]].home == Home::late) {
-      value = placed(argument, false, *state_.backend);
-    } else if (lies_on(argument, *state_.backend)) {
+    if (storage_[params[i]].home == Home::late) {
+      value = placed(argument, false, *shared_.backend);
+    } else if (lies_on(argument, *shared_.backend)) {
       value.rebase(argument.buffer(), argument.offset());
     } else {
       own_arguments_.resize(params.size());
       Tensor& own = own_arguments_[i];
       if (!own.defined()) {
-        own = state_.backend->allocate(value.dtype(), value.shape());
+        own = shared_.backend->allocate(value.dtype(), value.shape());
       }
-      state_.backend->copy(own, argument.device() == Device{}
-                                    ? argument.contiguous()
-                                    : placed(argument, false, *state_.backend));
+      shared_.backend->copy(own, argument.device() == Device{}
+                                     ? argument.contiguous()
+                                     : placed(argument, false, *shared_.backend));
       value.rebase(own.buffer(), own.offset());
     }
   }
@@ -125,19 +126,19 @@ void Frame::take_targets(std::span<Tensor* const> results) {
   for (Target& target : targets_) {
     Tensor& value = values_[target.slot];
     Tensor* const result = results[target.result];
-    if (result != nullptr && lies_on(*result, *state_.backend)) {
+    if (result != nullptr && lies_on(*result, *shared_.backend)) {
       value.rebase(result->buffer(), result->offset());
     } else if (result != nullptr && !result->defined()) {
-      *result = state_.backend->allocate(value.dtype(), value.shape());
+      *result = shared_.backend->allocate(value.dtype(), value.shape());
       value.rebase(result->buffer(), result->offset());
     } else {
       if (!target.spare.defined()) {
-        target.spare = state_.backend->allocate(value.dtype(), value.shape());
+        target.spare = shared_.backend->allocate(value.dtype(), value.shape());
       }
       value.rebase(target.spare.buffer(), target.spare.offset());
     }
     for (Slot lodger : target.lodgers) {
-      values_[lodger].rebase(value.buffer(), value.offset() + places_[lodger].shift);
+      values_[lodger].rebase(value.buffer(), value.offset() + storage_[lodger].shift);
     }
   }
 }
@@ -146,7 +147,7 @@ void Frame::run_step(BoundStep& step) {
   switch (step.kind) {
     case BoundStep::Kind::kernel:
       if (step.host_input_pointers.empty() && step.host_output_pointers.empty()) {
-        step.step->runner.compute(step.compute, step.context, state_);
+        step.step->runner.compute(step.compute, step.context, shared_);
       } else {
         run_on_host(step);
       }
@@ -154,7 +155,7 @@ void Frame::run_step(BoundStep& step) {
     case BoundStep::Kind::view: {
       const Slot out = step.step->outputs[0], in = step.step->inputs[0];
       values_[out].rebase(values_[in].buffer(),
-                          values_[in].offset() + places_[out].shift - places_[in].shift);
+                          values_[in].offset() + storage_[out].shift - storage_[in].shift);
       break;
     }
     case BoundStep::Kind::late: run_late(step); break;
@@ -166,7 +167,7 @@ void Frame::run_step(BoundStep& step) {
 
 // The context of such a step already points at the host copies.
 void Frame::run_on_host(BoundStep& step) {
-  const Backend& backend = *state_.backend;
+  const Backend& backend = *shared_.backend;
   for (std::size_t i = 0; i < step.inputs.size(); ++i) {
     step.host_inputs[i] = backend.to_host(*step.inputs[i]);
   }
@@ -177,7 +178,7 @@ void Frame::run_on_host(BoundStep& step) {
                  ? Tensor::empty(step.outputs[i]->dtype(), step.outputs[i]->shape())
                  : Tensor();
   }
-  step.step->runner.compute(step.compute, step.context, state_);
+  step.step->runner.compute(step.compute, step.context, shared_);
   for (std::size_t i = 0; i < step.outputs.size(); ++i) {
     if (step.outputs[i]->defined()) {
       backend.copy(*step.outputs[i], step.host_outputs[i]);
@@ -189,7 +190,7 @@ void Frame::run_on_host(BoundStep& step) {
 
 void Frame::run_late(BoundStep& step) {
   std::vector<Tensor> outputs =
-      step.step->runner.run(step.inputs, step.step->wanted, state_, step.context.run_region);
+      step.step->runner.run(step.inputs, step.step->wanted, shared_, step.context.run_region);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     *step.outputs[i] = std::move(outputs[i]);
   }
@@ -201,7 +202,7 @@ void Frame::run_region(BoundStep& step, int region, std::span<const Tensor* cons
 }
 
 void Frame::give_results(std::span<Tensor* const> results, std::vector<SentResult>* sent) {
-  const Backend& backend = *state_.backend;
+  const Backend& backend = *shared_.backend;
   for (std::size_t i = 0; i < results.size(); ++i) {
     const Tensor& value = values_[program_.results()[i]];
     Tensor* const result = results[i];
@@ -218,7 +219,7 @@ void Frame::give_results(std::span<Tensor* const> results, std::vector<SentResul
       } else {
         backend.copy(*result, value);
       }
-    } else if (const Home home = places_[program_.results()[i]].home;
+    } else if (const Home home = storage_[program_.results()[i]].home;
                home == Home::planned || home == Home::fixed ||
                (home == Home::given && role_ == Role::whole) || value.buffer() == memory_) {
       *result = backend.clone(value);

@@ -25,9 +25,9 @@ class Frame {
  public:
   /// Whether a program is that of an executable or the body of one of its ops.
   enum class Role : std::uint8_t { whole, body };
-  /// Makes the program ready for the sizes in state.env; throws ShapeError where those do not fit.
-  /// Program and state must outlive the frame.
-  Frame(const Program& program, RunState& state, Role role = Role::whole);
+  /// Makes the program ready for the sizes in shared.env; throws ShapeError where those do not fit.
+  /// Program and context must outlive the frame.
+  Frame(const Program& program, RunContext& shared, Role role = Role::whole);
   Frame(const Frame&) = delete;
   Frame& operator=(const Frame&) = delete;
   ~Frame();
@@ -61,7 +61,7 @@ class Frame {
     fixed,      // it was computed when the frame was made
     forwarded,  // its op sets it to what exists already, a state for example
   };
-  struct Place {
+  struct Storage {
     Home home = Home::late;
     Slot root = 0;           // the value in which it lies: itself unless it is a view
     std::int64_t shift = 0;  // of its first element from the first one of the root
@@ -103,20 +103,20 @@ class Frame {
   void run_recorded();
   std::unique_ptr<Recording> record_steps();
   void order_accesses(const BoundStep& step, AccessOrder& order) const;
-  struct Places {
+  struct Addresses {
     std::vector<const void*> at = {};  // values that are not the frame's
     bool states_stay = true;           // where they are when the run updates them
   };
-  Places find_places() const;
+  Addresses find_addresses() const;
   bool can_be_recorded() const;
   void give_results(std::span<Tensor* const> results, std::vector<SentResult>* sent);
   void let_go();
 
   const Program& program_;
-  RunState& state_;
+  RunContext& shared_;
   Role role_;
   std::vector<Tensor> values_;  // by slot
-  std::vector<Place> places_;
+  std::vector<Storage> storage_;
   std::vector<std::unique_ptr<BoundStep>> steps_;
   std::vector<Section> sections_;  // of the steps: what runs at the same time
   std::vector<Target> targets_;

@@ -27,14 +27,14 @@ constexpr std::size_t kFixedBytes = 4096;
 FrameBinder::FrameBinder(Frame& frame)
     : frame_(frame),
       program_(frame.program_),
-      state_(frame.state_),
-      unbacked_(unbacked_buffer(frame.state_.backend->device())) {}
+      shared_(frame.shared_),
+      unbacked_(unbacked_buffer(frame.shared_.backend->device())) {}
 
 void FrameBinder::bind() {
   frame_.values_.resize(program_.num_slots());
-  frame_.places_.resize(program_.num_slots());
-  for (Slot slot = 0; slot < frame_.places_.size(); ++slot) {
-    frame_.places_[slot].root = slot;
+  frame_.storage_.resize(program_.num_slots());
+  for (Slot slot = 0; slot < frame_.storage_.size(); ++slot) {
+    frame_.storage_[slot].root = slot;
   }
   lay_out_params();
   for (const Program::Step& step : program_.steps()) {
@@ -54,24 +54,24 @@ void FrameBinder::bind() {
 
 Tensor FrameBinder::layout(Slot slot) const {
   const Var value = program_.value(slot);
-  Shape shape = evaluate(value.shape(), state_.env);
+  Shape shape = evaluate(value.shape(), shared_.env);
   Strides strides = contiguous_strides(shape);
   return Tensor(value.dtype(), std::move(shape), std::move(strides), 0, unbacked_);
 }
 
 void FrameBinder::lay_out_params() {
   for (Slot slot : program_.params()) {
-    if (is_bound(program_.value(slot).shape(), state_.env)) {
+    if (is_bound(program_.value(slot).shape(), shared_.env)) {
       frame_.values_[slot] = layout(slot);
-      frame_.places_[slot].home = Home::given;
+      frame_.storage_[slot].home = Home::given;
     }
   }
 }
 
 void FrameBinder::lay_out_step(const Program::Step& step) {
-  make_room_for_sizes(step.runner.op(), state_.env);
+  make_room_for_sizes(step.runner.op(), shared_.env);
   if (!is_late(step)) {
-    step.runner.check_constraints(state_.env);
+    step.runner.check_constraints(shared_.env);
     if (is_fixed(step)) {
       compute_fixed(step);
       return;
@@ -81,7 +81,7 @@ void FrameBinder::lay_out_step(const Program::Step& step) {
   bound->step = &step;
   connect(*bound);
   for (const Program& region : step.runner.regions()) {
-    bound->regions.push_back(std::make_unique<Frame>(region, state_, Frame::Role::body));
+    bound->regions.push_back(std::make_unique<Frame>(region, shared_, Frame::Role::body));
   }
   if (is_late(step)) {
     bound->kind = BoundStep::Kind::late;
@@ -91,7 +91,7 @@ void FrameBinder::lay_out_step(const Program::Step& step) {
     lay_out_outputs(*bound);
   }
   const bool nothing_to_do =
-      bound->kind == BoundStep::Kind::view && frame_.places_[step.outputs[0]].home == Home::fixed;
+      bound->kind == BoundStep::Kind::view && frame_.storage_[step.outputs[0]].home == Home::fixed;
   if (!nothing_to_do) {
     frame_.steps_.push_back(std::move(bound));
   }
@@ -100,8 +100,8 @@ void FrameBinder::lay_out_step(const Program::Step& step) {
 // Whether sizes are missing that only the run finds out.
 bool FrameBinder::is_late(const Program::Step& step) const {
   const Op op = step.runner.op();
-  const DimEnv& env = state_.env;
-  const auto unknown = [this](Slot slot) { return frame_.places_[slot].home == Home::late; };
+  const DimEnv& env = shared_.env;
+  const auto unknown = [this](Slot slot) { return frame_.storage_[slot].home == Home::late; };
   if (op.def().shape_from_data || std::ranges::any_of(step.inputs, unknown)) {
     return true;
   }
@@ -122,14 +122,14 @@ bool FrameBinder::is_late(const Program::Step& step) const {
 bool FrameBinder::is_fixed(const Program::Step& step) const {
   const Op op = step.runner.op();
   if (op.def().effect != Effect::none || !op.regions().empty() ||
-      std::ranges::any_of(step.inputs,
-                          [this](Slot slot) { return frame_.places_[slot].home != Home::fixed; })) {
+      std::ranges::any_of(
+          step.inputs, [this](Slot slot) { return frame_.storage_[slot].home != Home::fixed; })) {
     return false;
   }
   std::size_t bytes = 0;
   for (Slot slot : step.outputs) {
     const Var value = program_.value(slot);
-    bytes += packed_bytes(evaluate(value.shape(), state_.env), size_of(value.dtype()));
+    bytes += packed_bytes(evaluate(value.shape(), shared_.env), size_of(value.dtype()));
   }
   return op.def().forwards || bytes <= kFixedBytes;  // what is forwarded takes no memory
 }
@@ -139,10 +139,10 @@ void FrameBinder::compute_fixed(const Program::Step& step) {
   for (Slot slot : step.inputs) {
     inputs.push_back(&frame_.values_[slot]);
   }
-  std::vector<Tensor> outputs = step.runner.run(inputs, step.wanted, state_);
+  std::vector<Tensor> outputs = step.runner.run(inputs, step.wanted, shared_);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    frame_.values_[step.outputs[i]] = placed(outputs[i], false, *state_.backend);
-    frame_.places_[step.outputs[i]].home = Home::fixed;
+    frame_.values_[step.outputs[i]] = placed(outputs[i], false, *shared_.backend);
+    frame_.storage_[step.outputs[i]].home = Home::fixed;
   }
 }
 
@@ -154,16 +154,16 @@ bool FrameBinder::lay_out_view(BoundStep& bound) {
   }
   const Slot in = step.inputs[0], out = step.outputs[0];
   frame_.values_[out] = layout(out);
-  KernelContext context = step.runner.context(state_, step.wanted, bound.memory);
+  KernelContext context = step.runner.context(shared_, step.wanted, bound.memory);
   context.inputs = bound.inputs;
   context.outputs = bound.outputs;
   Tensor view = def.view(context);
   if (!view.defined() || !(view.is_contiguous() || program_.takes_strides(out))) {
     return false;
   }
-  frame_.places_[out] = {frame_.places_[in].home, frame_.places_[in].root, view.offset()};
-  if (frame_.places_[in].home == Home::fixed) {
-    frame_.places_[out] = {Home::fixed, out, 0};
+  frame_.storage_[out] = {frame_.storage_[in].home, frame_.storage_[in].root, view.offset()};
+  if (frame_.storage_[in].home == Home::fixed) {
+    frame_.storage_[out] = {Home::fixed, out, 0};
   }
   frame_.values_[out] = std::move(view);
   return true;
@@ -176,7 +176,7 @@ void FrameBinder::lay_out_outputs(BoundStep& bound) {
     const Slot slot = step.outputs[i];
     if (step.runner.makes(i, step.wanted[i])) {
       frame_.values_[slot] = layout(slot);
-      frame_.places_[slot].home = op.def().forwards ? Home::forwarded : Home::planned;
+      frame_.storage_[slot].home = op.def().forwards ? Home::forwarded : Home::planned;
     }
   }
 }
@@ -188,7 +188,7 @@ void FrameBinder::connect(BoundStep& bound) {
   for (Slot slot : bound.step->outputs) {
     bound.outputs.push_back(&frame_.values_[slot]);
   }
-  bound.context = bound.step->runner.context(state_, bound.step->wanted, bound.memory);
+  bound.context = bound.step->runner.context(shared_, bound.step->wanted, bound.memory);
   bound.context.inputs = bound.inputs;
   bound.context.outputs = bound.outputs;
   if (!bound.step->runner.regions().empty()) {
@@ -205,7 +205,7 @@ void FrameBinder::plan_kernel(BoundStep& bound) {
     return;
   }
   const OpRunner& runner = bound.step->runner;
-  if (runner.on_host() && state_.backend->device() != Device{}) {
+  if (runner.on_host() && shared_.backend->device() != Device{}) {
     bound.host_inputs.resize(bound.inputs.size());
     bound.host_outputs.resize(bound.outputs.size());
     for (Tensor& tensor : bound.host_inputs) {

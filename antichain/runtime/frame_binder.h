@@ -50,7 +50,7 @@ class FrameBinder {
 
   Frame& frame_;
   const Program& program_;
-  RunState& state_;
+  RunContext& shared_;
   std::shared_ptr<Buffer> unbacked_;
   std::vector<std::size_t> last_use_;       // by slot that is a storage: index of a bound step
   std::vector<Slot> taken_from_;            // by slot: the storage that it took over, or itself

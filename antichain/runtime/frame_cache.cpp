@@ -21,7 +21,7 @@ bool fits(const std::vector<Shape>& shapes, std::span<const Tensor* const> argum
 std::shared_ptr<Buffer> FrameCache::allocate_for(const Entry& entry) {
   const auto bytes = static_cast<std::int64_t>(entry.frame->memory_bytes());
   try {
-    return entry.state->backend->allocate(DType::u8, {bytes}).buffer();
+    return entry.shared->backend->allocate(DType::u8, {bytes}).buffer();
   } catch (const OutOfMemory& error) {
     throw explained(error, entry.frame->memory_report());
   }
@@ -36,9 +36,9 @@ std::size_t FrameCache::memory_bytes() const {
 }
 
 // There is no plan to tell of yet: what does not fit is what kernels keep for themselves.
-std::unique_ptr<Frame> FrameCache::make_frame(RunState& state) const {
+std::unique_ptr<Frame> FrameCache::make_frame(RunContext& shared) const {
   try {
-    return std::make_unique<Frame>(program_, state);
+    return std::make_unique<Frame>(program_, shared);
   } catch (const OutOfMemory& error) {
     throw OutOfMemory(
         fmt::format("{}; that was memory for a kernel to work in, and a smaller batch "
@@ -47,32 +47,32 @@ std::unique_ptr<Frame> FrameCache::make_frame(RunState& state) const {
         error.where());
   } catch (const std::bad_alloc&) {  // of a library
     fail<DeviceError>("out of memory on {} while kernels were made ready",
-                      to_string(state.backend->device()));
+                      to_string(shared.backend->device()));
   }
 }
 
 FrameCache::Entry FrameCache::make(std::span<const Tensor* const> given,
-                                   FunctionRef<void(RunState&)> prepare) {
+                                   FunctionRef<void(RunContext&)> prepare) {
   const auto start = std::chrono::steady_clock::now();
-  Entry entry{.state = std::make_unique<RunState>()};
-  prepare(*entry.state);
+  Entry entry{.shared = std::make_unique<RunContext>()};
+  prepare(*entry.shared);
   for (const Tensor* argument : given) {
     entry.shapes.push_back(argument->shape());
   }
   for (Program::Slot slot : program_.results()) {
     const Dims& shape = program_.value(slot).shape();
-    entry.result_shapes.push_back(is_bound(shape, entry.state->env)
-                                      ? std::optional(evaluate(shape, entry.state->env))
+    entry.result_shapes.push_back(is_bound(shape, entry.shared->env)
+                                      ? std::optional(evaluate(shape, entry.shared->env))
                                       : std::nullopt);
   }
-  entry.frame = make_frame(*entry.state);
+  entry.frame = make_frame(*entry.shared);
   ++made_;
   seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return entry;
 }
 
 const FrameCache::Entry& FrameCache::find(std::span<const Tensor* const> given,
-                                          FunctionRef<void(RunState&)> prepare) {
+                                          FunctionRef<void(RunContext&)> prepare) {
   const auto known = std::find_if(entries_.begin(), entries_.end(),
                                   [&](const Entry& entry) { return fits(entry.shapes, given); });
   if (known != entries_.end()) {
@@ -88,7 +88,7 @@ const FrameCache::Entry& FrameCache::find(std::span<const Tensor* const> given,
   if (memory_ == nullptr || memory_->bytes() < entry.frame->memory_bytes()) {
     on_memory_ = nullptr;
     for (Entry& other : entries_) {  // nobody may keep the old memory alive
-      other.frame->set_memory(unbacked_buffer(entry.state->backend->device()), 0);
+      other.frame->set_memory(unbacked_buffer(entry.shared->backend->device()), 0);
     }
     memory_.reset();
     memory_ = allocate_for(entry);

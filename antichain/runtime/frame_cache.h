@@ -19,16 +19,17 @@ class FrameCache {
   /// A frame with what it was made for.
   struct Entry {
     std::vector<Shape> shapes;  // of the arguments; empty for those that are not fed
-    std::unique_ptr<RunState> state;
+    std::unique_ptr<RunContext> shared;
     std::unique_ptr<Frame> frame;
     std::vector<std::optional<Shape>> result_shapes;  // unset: found out by the run
   };
 
   explicit FrameCache(const Program& program) : program_(program) {}
 
-  /// Returns the frame for arguments of these shapes. Makes one if there is none, for the state
+  /// Returns the frame for arguments of these shapes. Makes one if there is none, for the context
   /// that `prepare` has filled, and forgets the one that was not used for longest.
-  const Entry& find(std::span<const Tensor* const> arguments, FunctionRef<void(RunState&)> prepare);
+  const Entry& find(std::span<const Tensor* const> arguments,
+                    FunctionRef<void(RunContext&)> prepare);
   std::size_t memory_bytes() const;
   RunStatistics statistics() const { return {made_, entries_.size(), seconds_}; }
 
@@ -39,8 +40,8 @@ class FrameCache {
  private:
   static constexpr std::size_t kMaxFrames = 16;
 
-  std::unique_ptr<Frame> make_frame(RunState& state) const;
-  Entry make(std::span<const Tensor* const> arguments, FunctionRef<void(RunState&)> prepare);
+  std::unique_ptr<Frame> make_frame(RunContext& shared) const;
+  Entry make(std::span<const Tensor* const> arguments, FunctionRef<void(RunContext&)> prepare);
   static std::shared_ptr<Buffer> allocate_for(const Entry& entry);
 
   const Program& program_;

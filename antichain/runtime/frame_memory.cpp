@@ -11,23 +11,23 @@ namespace antichain {
 // of an op whose body this is, always.
 void FrameBinder::choose_targets() {
   const std::span<const Slot> results = program_.results();
-  const bool in_sight = state_.backend->device() == Device{} || frame_.role_ == Frame::Role::body;
+  const bool in_sight = shared_.backend->device() == Device{} || frame_.role_ == Frame::Role::body;
   for (std::size_t i = 0; in_sight && i < results.size(); ++i) {
-    Frame::Place& place = frame_.places_[results[i]];
-    if (place.home == Home::planned && place.root == results[i]) {
-      place.home = Home::target;
+    Frame::Storage& storage = frame_.storage_[results[i]];
+    if (storage.home == Home::planned && storage.root == results[i]) {
+      storage.home = Home::target;
       frame_.targets_.push_back({i, results[i], Tensor()});
     }
   }
   // Views were laid out before it was known where their root lies.
-  for (Slot slot = 0; slot < frame_.places_.size(); ++slot) {
-    Frame::Place& place = frame_.places_[slot];
-    place.home = frame_.places_[place.root].home;
+  for (Slot slot = 0; slot < frame_.storage_.size(); ++slot) {
+    Frame::Storage& storage = frame_.storage_[slot];
+    storage.home = frame_.storage_[storage.root].home;
   }
   // A view into memory that does not move needs no step.
   std::erase_if(frame_.steps_, [this](const std::unique_ptr<BoundStep>& bound) {
     return bound->kind == BoundStep::Kind::view &&
-           frame_.places_[bound->step->outputs[0]].home == Home::planned;
+           frame_.storage_[bound->step->outputs[0]].home == Home::planned;
   });
 }
 
@@ -39,7 +39,7 @@ void FrameBinder::find_last_uses() {
     const Program::Step& step = *frame_.steps_[n]->step;
     for (const std::vector<Slot>* slots : {&step.inputs, &step.outputs}) {
       for (Slot slot : *slots) {
-        const Slot root = frame_.places_[slot].root;
+        const Slot root = frame_.storage_[slot].root;
         const Section* const section = section_of(n);
         const bool shared = section != nullptr && used[root] != kNever &&
                             section_of(used[root]) == section &&
@@ -51,14 +51,14 @@ void FrameBinder::find_last_uses() {
     }
   }
   for (Slot slot : program_.results()) {
-    last_use_[frame_.places_[slot].root] = frame_.steps_.size();
+    last_use_[frame_.storage_[slot].root] = frame_.steps_.size();
   }
   taken_from_.resize(program_.num_slots());
   std::iota(taken_from_.begin(), taken_from_.end(), Slot{0});
 }
 
 Program::Slot FrameBinder::storage_of(Slot slot) const {
-  Slot storage = frame_.places_[slot].root;
+  Slot storage = frame_.storage_[slot].root;
   while (taken_from_[storage] != storage) {
     storage = taken_from_[storage];
   }
@@ -68,15 +68,15 @@ Program::Slot FrameBinder::storage_of(Slot slot) const {
 bool FrameBinder::may_take_over(const BoundStep& bound, std::size_t n, Slot in, Slot out) const {
   const Tensor &from = frame_.values_[in], &to = frame_.values_[out];
   const Slot storage = storage_of(in);
-  if (frame_.places_[in].home != Home::planned || last_use_[storage] != n ||
-      frame_.places_[in].shift != 0 || from.dtype() != to.dtype() || from.shape() != to.shape() ||
+  if (frame_.storage_[in].home != Home::planned || last_use_[storage] != n ||
+      frame_.storage_[in].shift != 0 || from.dtype() != to.dtype() || from.shape() != to.shape() ||
       !from.is_contiguous() || frame_.values_[storage].bytes() != to.bytes()) {
     return false;
   }
   // Another input in the same memory must see it in the same way.
   return std::ranges::all_of(bound.step->inputs, [&](Slot other) {
-    return storage_of(other) != storage || frame_.places_[other].home != Home::planned ||
-           (frame_.places_[other].shift == 0 && frame_.values_[other].is_contiguous() &&
+    return storage_of(other) != storage || frame_.storage_[other].home != Home::planned ||
+           (frame_.storage_[other].shift == 0 && frame_.values_[other].is_contiguous() &&
             frame_.values_[other].shape() == from.shape());
   });
 }
@@ -107,7 +107,7 @@ bool FrameBinder::may_write_over(const BoundStep& bound, std::size_t n, std::siz
   // All inputs that lie there must allow it.
   const Slot storage = storage_of(inputs[in]);
   for (std::size_t i = 0; runner.kernel().may_overwrite && i < inputs.size(); ++i) {
-    if (storage_of(inputs[i]) == storage && frame_.places_[inputs[i]].home == Home::planned &&
+    if (storage_of(inputs[i]) == storage && frame_.storage_[inputs[i]].home == Home::planned &&
         !runner.kernel().may_overwrite(runner.op(), static_cast<int>(out), static_cast<int>(i))) {
       return false;
     }
@@ -126,10 +126,10 @@ void FrameBinder::reuse_inputs() {
     const std::vector<Slot>&inputs = bound.step->inputs, &outputs = bound.step->outputs;
     std::vector<Slot> taken;
     for (std::size_t out = 0; out < outputs.size(); ++out) {
-      const Frame::Place& place = frame_.places_[outputs[out]];
+      const Frame::Storage& own = frame_.storage_[outputs[out]];
       // Of a whole program, what a result is computed from stays for those who watch.
-      const bool lodges = place.home == Home::target && frame_.role_ == Frame::Role::body;
-      if ((place.home != Home::planned && !lodges) || place.root != outputs[out]) {
+      const bool lodges = own.home == Home::target && frame_.role_ == Frame::Role::body;
+      if ((own.home != Home::planned && !lodges) || own.root != outputs[out]) {
         continue;
       }
       for (std::size_t in = 0; in < inputs.size(); ++in) {
@@ -157,16 +157,16 @@ void FrameBinder::reuse_inputs() {
 // Nobody uses the memory of a result before it is written, so what it is computed from in place may
 // lie there from the beginning.
 void FrameBinder::move_to_targets(const std::unordered_map<Slot, std::size_t>& lodgings) {
-  for (Slot slot = 0; !lodgings.empty() && slot < frame_.places_.size(); ++slot) {
-    const auto found = frame_.places_[slot].home == Home::planned ? lodgings.find(storage_of(slot))
-                                                                  : lodgings.end();
+  for (Slot slot = 0; !lodgings.empty() && slot < frame_.storage_.size(); ++slot) {
+    const auto found = frame_.storage_[slot].home == Home::planned ? lodgings.find(storage_of(slot))
+                                                                   : lodgings.end();
     if (found != lodgings.end()) {
       frame_.targets_[found->second].lodgers.push_back(slot);
     }
   }
   for (const Frame::Target& target : frame_.targets_) {
     for (Slot slot : target.lodgers) {
-      frame_.places_[slot].home = Home::target;
+      frame_.storage_[slot].home = Home::target;
     }
   }
 }
@@ -181,7 +181,7 @@ std::size_t FrameBinder::workspace_bytes(BoundStep& bound) {
     const WorkspaceSize size = workspace(bound.context);
     const Shape shape = {static_cast<std::int64_t>(size.bytes)};
     bound.context.workspace = &bound.workspace;
-    if (runner.on_host() && state_.backend->device() != Device{}) {  // it works on host copies
+    if (runner.on_host() && shared_.backend->device() != Device{}) {  // it works on host copies
       bound.workspace = Tensor::empty(u8, shape);
     } else {
       bound.workspace = Tensor(u8, shape, {1}, 0, unbacked_);
@@ -203,7 +203,7 @@ void FrameBinder::place() {
   for (std::size_t n = 0; n < frame_.steps_.size(); ++n) {
     BoundStep& bound = *frame_.steps_[n];
     for (Slot slot : bound.step->outputs) {
-      const Frame::Place& at = frame_.places_[slot];
+      const Frame::Storage& at = frame_.storage_[slot];
       if (at.home != Home::planned || at.root != slot) {
         continue;
       }
@@ -225,14 +225,14 @@ void FrameBinder::place() {
 
 // Memory of others is let go after its last use: a state that nobody holds is updated in place.
 void FrameBinder::plan_release() {
-  for (Slot slot = 0; slot < frame_.places_.size(); ++slot) {
-    const Frame::Place& place = frame_.places_[slot];
-    if (place.home == Home::planned || place.home == Home::fixed) {
+  for (Slot slot = 0; slot < frame_.storage_.size(); ++slot) {
+    const Frame::Storage& storage = frame_.storage_[slot];
+    if (storage.home == Home::planned || storage.home == Home::fixed) {
       continue;
     }
     frame_.held_.push_back(slot);
-    const std::size_t last = last_use_[place.root];
-    if ((place.home == Home::forwarded || place.home == Home::late) &&
+    const std::size_t last = last_use_[storage.root];
+    if ((storage.home == Home::forwarded || storage.home == Home::late) &&
         last < frame_.steps_.size()) {
       frame_.steps_[last]->release.push_back(slot);
     }

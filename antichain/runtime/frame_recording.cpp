@@ -59,7 +59,7 @@ bool Frame::can_be_recorded() const {
            });
   };
   const auto is_own = [this](Slot slot) {
-    const Home home = places_[slot].home;
+    const Home home = storage_[slot].home;
     return role_ == Role::body || home == Home::planned || home == Home::fixed;
   };
   return std::ranges::all_of(steps_, is_kernel) && std::ranges::all_of(program_.results(), is_own);
@@ -67,17 +67,17 @@ bool Frame::can_be_recorded() const {
 
 // Where everything lies that the steps read and write and that may lie elsewhere in another run. A
 // state is updated where it is unless somebody holds its value, who then keeps it.
-Frame::Places Frame::find_places() const {
-  Places places{.at = {memory_ ? memory_->data() : nullptr}};
+Frame::Addresses Frame::find_addresses() const {
+  Addresses addresses{.at = {memory_ ? memory_->data() : nullptr}};
   for (const Slot slot : program_.params()) {
-    places.at.push_back(values_[slot].defined() ? values_[slot].raw() : nullptr);
+    addresses.at.push_back(values_[slot].defined() ? values_[slot].raw() : nullptr);
   }
   for_each_state(program_, [&](const std::string& name, bool is_written) {
-    const Tensor& value = state_.states->get(name, *state_.backend);
-    places.at.push_back(value.raw());
-    places.states_stay = places.states_stay && (!is_written || sole_owner(value.buffer()));
+    const Tensor& value = shared_.states->get(name, *shared_.backend);
+    addresses.at.push_back(value.raw());
+    addresses.states_stay = addresses.states_stay && (!is_written || sole_owner(value.buffer()));
   });
-  return places;
+  return addresses;
 }
 
 // Notes down what a step reads and writes. It is asked before the step and behind it, because some
@@ -97,7 +97,7 @@ void Frame::order_accesses(const BoundStep& step, AccessOrder& order) const {
   const Op op = runner.op();
   const bool only_reads = op.def().effect == Effect::reads_state;
   for (const std::string& name : op.states()) {
-    const MemoryRange state = range_of(state_.states->get(name, *state_.backend));
+    const MemoryRange state = range_of(shared_.states->get(name, *shared_.backend));
     if (only_reads) {
       order.read(state);
     } else {
@@ -127,13 +127,13 @@ std::unique_ptr<Recording> Frame::record_steps() {
   };
   const auto needs = [&](std::size_t n) {
     order.begin_step();
-    if (!state_.parallel) {
+    if (!shared_.parallel) {
       return n > 0 ? std::vector{n - 1} : std::vector<std::size_t>();
     }
     order_accesses(*steps_[n], order);
     return order.needs();
   };
-  return state_.backend->record(steps_.size(), run, needs);
+  return shared_.backend->record(steps_.size(), run, needs);
 }
 
 // A run that ends well has loaded kernels and allocated what ops keep. If nothing has moved either,
@@ -141,21 +141,21 @@ std::unique_ptr<Recording> Frame::record_steps() {
 // While a state has to move, steps run one by one: so what is recorded leaves no state half-changed
 // when it fails, and replays change none that somebody holds.
 void Frame::run_recorded() {
-  Places places = find_places();
-  if (recording_ && places.states_stay && places.at == recorded_at_) {
+  Addresses addresses = find_addresses();
+  if (recording_ && addresses.states_stay && addresses.at == recorded_at_) {
     recording_->replay();
     return;
   }
   recording_.reset();
-  if (!may_be_next_ || !places.states_stay) {
+  if (!may_be_next_ || !addresses.states_stay) {
     may_be_next_ = false;
     run_steps();
-    may_be_next_ = places.at == find_places().at;
+    may_be_next_ = addresses.at == find_addresses().at;
     return;
   }
   recording_ = record_steps();
   recording_->replay();
-  recorded_at_ = std::move(places.at);
+  recorded_at_ = std::move(addresses.at);
   if (++recordings_ == kMostRecordings) {
     is_recordable_ = false;
     recording_.reset();

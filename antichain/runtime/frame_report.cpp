@@ -27,7 +27,7 @@ MemoryReport Frame::memory_report() const {
   for (std::size_t n = 0; n < steps_.size(); ++n) {
     const BoundStep& bound = *steps_[n];
     for (Slot slot : bound.step->outputs) {
-      const bool planned = places_[slot].home == Home::planned && places_[slot].root == slot;
+      const bool planned = storage_[slot].home == Home::planned && storage_[slot].root == slot;
       // What takes over memory is told by the value that had it first.
       if (planned && report.values[planned_at_[slot]].name.empty()) {
         describe(planned_at_[slot], bound.step->runner, program_.value(slot).name());

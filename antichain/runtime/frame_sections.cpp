@@ -34,7 +34,7 @@ class FrameBinder::StepNeeds {
     const Op op = bound.step->runner.op();
     for (Slot slot : bound.step->inputs) {
       need(made_by_[slot]);
-      need(made_by_[frame_.places_[slot].root]);
+      need(made_by_[frame_.storage_[slot].root]);
     }
     for (const ControlEdge& edge : op.control_edges()) {
       const auto before = position_.find(edge.before);
@@ -60,7 +60,7 @@ class FrameBinder::StepNeeds {
 
   void follow_states(const BoundStep& bound, Op op) {
     for (Slot slot : bound.step->inputs) {
-      for (const std::string& name : states_in_[frame_.places_[slot].root]) {
+      for (const std::string& name : states_in_[frame_.storage_[slot].root]) {
         users_[name].push_back(next_);
       }
     }
@@ -74,7 +74,7 @@ class FrameBinder::StepNeeds {
       }
       users.push_back(next_);
       for (Slot slot : bound.step->outputs) {
-        states_in_[frame_.places_[slot].root].push_back(name);
+        states_in_[frame_.storage_[slot].root].push_back(name);
       }
     }
   }
@@ -90,7 +90,7 @@ class FrameBinder::StepNeeds {
 };
 
 void FrameBinder::find_parallel_steps() {
-  if (state_.lanes < 2) {
+  if (shared_.lanes < 2) {
     return;
   }
   StepNeeds needs(*this);
@@ -99,11 +99,11 @@ void FrameBinder::find_parallel_steps() {
     const OpRunner& runner = bound->step->runner;
     const bool computes = bound->kind == BoundStep::Kind::kernel && !runner.op().def().forwards;
     steps.push_back(
-        {.time = computes ? state_.backend->step_time(runner.op(), state_.env) : StepTime{},
+        {.time = computes ? shared_.backend->step_time(runner.op(), shared_.env) : StepTime{},
          .by_itself = bound->kind == BoundStep::Kind::late || runs_by_itself(runner),
          .needs = needs.of_next(*bound)});
   }
-  frame_.sections_ = find_sections(steps, state_.lanes);
+  frame_.sections_ = find_sections(steps, shared_.lanes);
   section_of_.assign(steps.size(), nullptr);
   lane_of_.assign(steps.size(), 0);
   for (const Section& section : frame_.sections_) {
@@ -131,7 +131,7 @@ Lifetime FrameBinder::widened(Lifetime lifetime) const {
   // A device that runs steps as soon as it can must not wait for memory: small values keep theirs
   // for some more steps. Steps on large values keep the device busy by themselves.
   constexpr std::size_t kSmall = std::size_t{4} << 20, kMoreSteps = 12;
-  if (state_.parallel && state_.backend->records() && lifetime.bytes <= kSmall) {
+  if (shared_.parallel && shared_.backend->records() && lifetime.bytes <= kSmall) {
     lifetime.last =
         std::max(lifetime.last, std::min(lifetime.last + kMoreSteps, frame_.steps_.size() - 1));
   }

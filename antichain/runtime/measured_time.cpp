@@ -78,8 +78,8 @@ std::optional<double> measured_seconds(Op op, const Backend& backend, const Kern
       })) {
     return std::nullopt;
   }
-  RunState state{.backend = &backend, .env = sizes};
-  Frame frame(program, state);
+  RunContext shared{.backend = &backend, .env = sizes};
+  Frame frame(program, shared);
   frame.allocate_memory();
   return seconds_of_a_run(frame, arguments, results.size());
 }

@@ -1,4 +1,5 @@
-// Where values lie in one piece of memory, so that those that live at different times share it.
+// Where values lie in one piece of memory (an arena), so that those that live at different times
+// share it: buffer assignment by lifetimes (liveness).
 #pragma once
 
 #include <cstddef>

@@ -105,15 +105,15 @@ void OpRunner::check_constraints(const DimEnv& env) const {
   }
 }
 
-KernelContext OpRunner::context(RunState& state, std::span<const std::uint8_t> wanted,
+KernelContext OpRunner::context(RunContext& shared, std::span<const std::uint8_t> wanted,
                                 std::any& memory) const {
   KernelContext context;
   context.op = op_;
-  context.device = on_host() ? &host_memory() : state.backend;
+  context.device = on_host() ? &host_memory() : shared.backend;
   context.attrs = &op_.attrs();
-  context.env = &state.env;
-  context.states = state.states;
-  context.print_line = state.print_line;
+  context.env = &shared.env;
+  context.states = shared.states;
+  context.print_line = shared.print_line;
   context.wanted = wanted;
   context.where = where_;
   context.memory = &memory;
@@ -121,27 +121,27 @@ KernelContext OpRunner::context(RunState& state, std::span<const std::uint8_t> w
 }
 
 void OpRunner::compute(const KernelFunction& kernel, KernelContext& context,
-                       RunState& state) const {
-  if (state.observers.empty()) {
+                       RunContext& shared) const {
+  if (shared.observers.empty()) {
     kernel(context);
     return;
   }
   const auto start = std::chrono::steady_clock::now();
   kernel(context);
   const auto end = std::chrono::steady_clock::now();
-  for (RunObserver* observer : state.observers) {
+  for (RunObserver* observer : shared.observers) {
     observer->ran({op_, where_, kernel_, context.inputs, context.outputs, start, end});
   }
 }
 
 std::vector<Tensor> OpRunner::run(std::span<const Tensor* const> inputs,
-                                  std::span<const std::uint8_t> wanted, RunState& state,
+                                  std::span<const std::uint8_t> wanted, RunContext& shared,
                                   const RunRegion& run_region) const {
-  check_constraints(state.env);
-  const Backend& backend = *state.backend;
+  check_constraints(shared.env);
+  const Backend& backend = *shared.backend;
   const auto held = backend.hold();
   std::any memory;
-  KernelContext seen = context(state, wanted, memory);
+  KernelContext seen = context(shared, wanted, memory);
   std::vector<Tensor> arguments, outputs(wanted.size());
   arguments.reserve(inputs.size());
   for (const Tensor* input : inputs) {
@@ -151,9 +151,9 @@ std::vector<Tensor> OpRunner::run(std::span<const Tensor* const> inputs,
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const Var output = op_.output(static_cast<int>(i));
       // What a body finds the size of is for the op to allocate.
-      const bool known = regions_.empty() || is_bound(output.shape(), state.env);
+      const bool known = regions_.empty() || is_bound(output.shape(), shared.env);
       if (known && makes(i, wanted[i])) {
-        const Shape shape = evaluate(output.shape(), state.env);
+        const Shape shape = evaluate(output.shape(), shared.env);
         outputs[i] = seen.device->allocate(output.dtype(), shape);
       }
     }
@@ -169,8 +169,8 @@ std::vector<Tensor> OpRunner::run(std::span<const Tensor* const> inputs,
     workspace = seen.device->allocate(u8, {bytes});
     seen.workspace = &workspace;
   }
-  compute(kernel_.plan ? kernel_.plan(seen) : kernel_.run, seen, state);
-  bind_own_symbols(op_, outputs, op_.graph().found_sizes(op_), backend, state.env);
+  compute(kernel_.plan ? kernel_.plan(seen) : kernel_.run, seen, shared);
+  bind_own_symbols(op_, outputs, op_.graph().found_sizes(op_), backend, shared.env);
   for (Tensor& output : outputs) {
     output = output.defined() ? backend.to_device(output) : output;
   }
@@ -178,11 +178,11 @@ std::vector<Tensor> OpRunner::run(std::span<const Tensor* const> inputs,
 }
 
 std::vector<Tensor> OpRunner::run(std::span<const Tensor* const> inputs,
-                                  std::span<const std::uint8_t> wanted, RunState& state) const {
-  return run(inputs, wanted, state,
-             [this, &state](int region, std::span<const Tensor* const> arguments,
-                            std::span<Tensor* const> results) {
-               Frame frame(regions_[static_cast<std::size_t>(region)], state);
+                                  std::span<const std::uint8_t> wanted, RunContext& shared) const {
+  return run(inputs, wanted, shared,
+             [this, &shared](int region, std::span<const Tensor* const> arguments,
+                             std::span<Tensor* const> results) {
+               Frame frame(regions_[static_cast<std::size_t>(region)], shared);
                frame.allocate_memory();
                frame.run(arguments, results);
              });

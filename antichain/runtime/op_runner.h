@@ -19,7 +19,7 @@ namespace antichain {
 class Program;  // antichain/runtime/program.h
 
 /// What the ops of one run share.
-struct RunState {
+struct RunContext {
   const Backend* backend = nullptr;
   DimEnv env = {};
   StateStore* states = nullptr;
@@ -55,20 +55,20 @@ class OpRunner {
   /// Throws ShapeError when sizes that had to be equal are not.
   void check_constraints(const DimEnv& env) const;
   /// Returns what the kernel sees, apart from inputs, outputs and regions.
-  KernelContext context(RunState& state, std::span<const std::uint8_t> wanted,
+  KernelContext context(RunContext& shared, std::span<const std::uint8_t> wanted,
                         std::any& memory) const;
   /// Calls the kernel, and the observers if there are any.
-  void compute(const KernelFunction& kernel, KernelContext& context, RunState& state) const;
+  void compute(const KernelFunction& kernel, KernelContext& context, RunContext& shared) const;
 
   /// Computes the outputs into memory of their own, whatever the sizes; slower than a Frame, which
   /// has everything prepared. `wanted` says which outputs have a reader. Learns the sizes that the
   /// op finds out.
   std::vector<Tensor> run(std::span<const Tensor* const> inputs,
-                          std::span<const std::uint8_t> wanted, RunState& state,
+                          std::span<const std::uint8_t> wanted, RunContext& shared,
                           const RunRegion& run_region) const;
   /// The same, with the regions made ready for this run alone.
   std::vector<Tensor> run(std::span<const Tensor* const> inputs,
-                          std::span<const std::uint8_t> wanted, RunState& state) const;
+                          std::span<const std::uint8_t> wanted, RunContext& shared) const;
 
  private:
   Op op_;

@@ -13,8 +13,8 @@ std::size_t planned_memory(Graph& graph, std::span<const Var> results, std::span
   }
   const Logger quiet(LogLevel::silent);
   const Program program(graph, inputs, results, effects, kernels, quiet);
-  RunState state{.backend = &backend, .env = env};
-  return Frame(program, state).memory_bytes();
+  RunContext shared{.backend = &backend, .env = env};
+  return Frame(program, shared).memory_bytes();
 }
 
 }  // namespace antichain

@@ -1,10 +1,10 @@
-// Which steps of a program run at the same time.
+// Which steps of a program run at the same time (inter-op parallelism).
 //
-// A section is a run of consecutive steps that falls apart: its parts need nothing of each other,
-// only of what came before. The parts are dealt to lanes, one per thread, and each lane runs its
-// steps in order, every step on one thread. The threads meet where the section ends, nowhere else:
-// so lanes may also run one after the other, and the steps between sections use all threads as
-// ever.
+// A section is a run of consecutive steps whose dependency graph has several components: its parts
+// need nothing of each other, only of what came before. The parts are dealt to lanes, one per
+// thread, and each lane runs its steps in order, every step on one thread. The threads synchronise
+// where the section ends, nowhere else: so lanes may also run one after the other, and the steps
+// between sections use all threads.
 #pragma once
 
 #include <cstddef>

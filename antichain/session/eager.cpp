@@ -11,9 +11,9 @@ namespace antichain {
 class Eager::Tape final : public Evaluator {
  public:
   explicit Tape(Session& session) : session_(session) {
-    state_.backend = &session.backend();
-    state_.states = &session.states();
-    state_.print_line = &print_line_;
+    shared_.backend = &session.backend();
+    shared_.states = &session.states();
+    shared_.print_line = &print_line_;
   }
 
   void enter(Tensor value) { entering_ = std::move(value); }
@@ -42,7 +42,7 @@ class Eager::Tape final : public Evaluator {
     session_.initialise_states_of(op);
     const std::vector<std::uint8_t> wanted(static_cast<std::size_t>(op.num_outputs()), 1);
     std::vector<Tensor> outputs =
-        OpRunner(op, session_.backend().kernels(), session_.logger()).run(inputs, wanted, state_);
+        OpRunner(op, session_.backend().kernels(), session_.logger()).run(inputs, wanted, shared_);
     for (int i = 0; i < op.num_outputs(); ++i) {
       Tensor& output = outputs[static_cast<std::size_t>(i)];
       // Sizes that the op has found out are known from here on.
@@ -61,7 +61,7 @@ class Eager::Tape final : public Evaluator {
  private:
   Session& session_;
   PrintLine print_line_ = print_to_stdout;
-  RunState state_;
+  RunContext shared_;
   Tensor entering_;
   std::unordered_map<VarId, Tensor> values_;
 };

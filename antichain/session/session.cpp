@@ -137,28 +137,36 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
   const GraphCopy source =
       run_forward_by_engines(*engines_, roots[0].graph(), outputs, effects, options);
   Graph& graph = source.graph ? *source.graph : roots[0].graph();
-  OptimiserOptions optimiser = options.optimiser;
-  if (!optimiser.layout_gain) {
-    optimiser.layout_gain = [this](Op op) { return backend_->channels_last_gain(op); };
+  CompilerOptions compiler = options.compiler;
+  if (!compiler.layout_gain) {
+    compiler.layout_gain = [this](Op op) { return backend_->channels_last_gain(op); };
   }
-  if (!optimiser.is_missing && any_op(graph, [this](Op op) { return takes_apart(op); })) {
-    optimiser.is_missing = [this](Op op) { return takes_apart(op); };
+  if (!compiler.is_missing && any_op(graph, [this](Op op) { return takes_apart(op); })) {
+    compiler.is_missing = [this](Op op) { return takes_apart(op); };
   }
   // Both take memory: for what is stacked, and for gradients that wait for others.
   const bool few_kernels = backend_->wants_few_kernels() && !options.memory_budget;
-  optimiser.split_chains |= few_kernels;
-  optimiser.batch_updates |= few_kernels;
-  optimiser.recompute |= backend_->wants_few_kernels();
-  GraphCopy copy = optimise(graph, source.values, source.ops, optimiser);
+  compiler.split_chains |= few_kernels;
+  compiler.batch_updates |= few_kernels;
+  compiler.recompute |= backend_->wants_few_kernels();
+  PassLog log(compiler.dump_folder);
+  GraphCopy copy = run_passes(graph, source.values, source.ops, compiler, log);
   count_runs(copy);
   if (options.memory_budget) {
-    copy = within_budget(std::move(copy), options, *backend_);
+    log.time(passes().size() + 1, "memory-budget", [&] {
+      copy = within_budget(std::move(copy), options, *backend_);
+      return copy.graph.get();
+    });
+  }
+  if (log.is_on()) {
+    log.finish();
+    logger().log(LogLevel::info, "passes, in {}:\n{}", log.folder().string(), log.table());
   }
   Executable executable(std::move(copy.graph), copy.values, copy.ops, *backend_,
                         backend_->kernels(), logger(), states_);
   // Steps that run at the same time keep what they work on in memory at the same time.
   executable.set_parallel_steps(!options.memory_budget &&
-                                is_enabled(kParallelSteps, options.optimiser));
+                                is_enabled(kParallelSteps, options.compiler));
   return executable;
 }
 
@@ -252,7 +260,7 @@ void Session::initialise(Graph& graph, std::vector<std::string> names) {
     if (chosen.empty()) {
       continue;
     }
-    GraphCopy copy = optimise(graph, values, {});
+    GraphCopy copy = run_passes(graph, values, {});
     const auto evaluate = std::make_shared<const Executable>(
         std::move(copy.graph), copy.values, std::span<const Op>(), *backend_, backend_->kernels(),
         logger(), states_);

@@ -13,7 +13,7 @@
 #include "antichain/base/logger.h"
 #include "antichain/graph/graph.h"
 #include "antichain/graph/state_store.h"
-#include "antichain/passes/optimiser_options.h"
+#include "antichain/passes/compiler_options.h"
 #include "antichain/runtime/backend.h"
 #include "antichain/runtime/executable.h"
 
@@ -32,7 +32,7 @@ struct SessionOptions {
 
 struct CompileOptions {
   std::vector<Var> updates = {};  // values whose ops run for their effect: assign, add_update
-  OptimiserOptions optimiser = {};
+  CompilerOptions compiler = {};
   // The most bytes that values in between may take (Executable::memory_bytes); states, inputs and
   // results are not among them. What does not fit is computed again instead of kept, as little as
   // possible.

@@ -91,8 +91,8 @@ void start(const TrainArguments& arguments, const Globals& globals) {
 }
 
 // What the graph compiler was told may be said again, but not otherwise: bits could depend on it.
-void require_same_compiler(const CLI::App& command, const OptimiserOptions& given,
-                           const OptimiserOptions& kept) {
+void require_same_compiler(const CLI::App& command, const CompilerOptions& given,
+                           const CompilerOptions& kept) {
   const auto require_same = [&command](const char* option, bool same, const std::string& before) {
     require(command.count(option) == 0 || same,
             "--resume goes on with what the run was started with, {}; {} cannot be changed", before,
@@ -114,11 +114,12 @@ void resume(const CLI::App& command, const TrainArguments& arguments, const Glob
             "--resume goes on with what the run was started with; {} cannot be given", fixed);
   }
   RunDescription description = read_run(arguments.resume);
-  require_same_compiler(command, arguments.recipe->optimiser, description.context.optimiser);
+  require_same_compiler(command, arguments.recipe->compiler, description.context.compiler);
   const std::string device = description.context.device;
   if (!arguments.recipe->data.empty()) {
     description.context.data_folder = arguments.recipe->data;
   }
+  description.context.compiler.dump_folder = arguments.recipe->compiler.dump_folder;
   if (command.count("--device") > 0) {  // a checkpoint fits any device
     description.context.device = arguments.recipe->device;
   }

@@ -20,7 +20,7 @@ void add_short_form(CLI::App& command, const std::shared_ptr<RecipeArguments>& a
       ->type_name(type);
 }
 
-void add_optimiser_options(CLI::App& command, OptimiserOptions& options) {
+void add_compiler_options(CLI::App& command, CompilerOptions& options) {
   command
       .add_option(
           "--level", options.level,
@@ -29,12 +29,17 @@ void add_optimiser_options(CLI::App& command, OptimiserOptions& options) {
       ->capture_default_str();
   command
       .add_option("--disable-pass", options.disabled,
-                  "Leave out a pass of the optimiser, see `antichain passes`; may be repeated")
+                  "Leave out a pass of the compiler, see `antichain passes`; may be repeated")
       ->type_name("NAME")
       ->allow_extra_args(false);
   command.add_flag(
       "--fast-math", options.fast_math,
       "Let floats be added and multiplied in a cheaper order, and a * b + c be rounded once");
+  command
+      .add_option("--dump-passes", options.dump_folder,
+                  "Write the graph after each pass, and how long it took, into DIR/1, DIR/2, ...: "
+                  "one folder for each graph that is compiled")
+      ->type_name("DIR");
 }
 
 Json json_value(const Settings& settings, const OptionSpec& option) {
@@ -71,7 +76,7 @@ std::shared_ptr<RecipeArguments> add_recipe_arguments(CLI::App& command) {
                   "Set an option of the recipe, see `antichain recipes RECIPE`; may be repeated")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
-  add_optimiser_options(command, arguments->optimiser);
+  add_compiler_options(command, arguments->compiler);
   return arguments;
 }
 
@@ -96,8 +101,8 @@ RecipeContext make_context(const Recipe& recipe, const RecipeArguments& argument
   context.seed = arguments.seed;
   context.device = arguments.device;
   context.data_folder = arguments.data;
-  check(arguments.optimiser);
-  context.optimiser = arguments.optimiser;
+  check(arguments.compiler);
+  context.compiler = arguments.compiler;
   if (!arguments.memory_budget.empty()) {
     context.memory_budget = parse_byte_size(arguments.memory_budget);
   }

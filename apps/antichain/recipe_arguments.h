@@ -20,13 +20,14 @@ struct RecipeArguments {
   std::string memory_budget;
   std::vector<std::string> settings;     // of --set: NAME=VALUE
   std::vector<std::string> short_forms;  // of --epochs and the like, in the same form
-  OptimiserOptions optimiser;
+  CompilerOptions compiler;
 };
 
 /// Adds --memory-budget for commands that run training steps.
 void add_memory_budget(CLI::App& command, RecipeArguments& arguments);
 /// Adds RECIPE, --seed, --device, --data, --set, the short forms --engine, --epochs, --batch and
-/// --precision, and what is said to the graph compiler: --level, --disable-pass, --fast-math.
+/// --precision, and what is said to the graph compiler: --level, --disable-pass, --fast-math,
+/// --dump-passes.
 std::shared_ptr<RecipeArguments> add_recipe_arguments(CLI::App& command);
 /// Returns the context that the arguments ask for; throws InvalidArgument on one that does not fit.
 RecipeContext make_context(const Recipe& recipe, const RecipeArguments& arguments,

@@ -40,10 +40,10 @@ RunDescription parse(const Json& json) {
   if (const std::size_t budget = json.value("memory_budget", std::size_t{0}); budget > 0) {
     run.context.memory_budget = budget;
   }
-  OptimiserOptions& optimiser = run.context.optimiser;  // runs of the past do not say
-  optimiser.level = json.value("level", optimiser.level);
-  optimiser.disabled = json.value("disabled_passes", optimiser.disabled);
-  optimiser.fast_math = json.value("fast_math", optimiser.fast_math);
+  CompilerOptions& compiler = run.context.compiler;  // runs of the past do not say
+  compiler.level = json.value("level", compiler.level);
+  compiler.disabled = json.value("disabled_passes", compiler.disabled);
+  compiler.fast_math = json.value("fast_math", compiler.fast_math);
   return run;
 }
 
@@ -82,9 +82,9 @@ void describe_run(const fs::path& folder, const Recipe& recipe, const RecipeCont
                      {"device", context.device},
                      {"data", data},
                      {"memory_budget", context.memory_budget.value_or(0)},
-                     {"level", context.optimiser.level},
-                     {"disabled_passes", context.optimiser.disabled},
-                     {"fast_math", context.optimiser.fast_math},
+                     {"level", context.compiler.level},
+                     {"disabled_passes", context.compiler.disabled},
+                     {"fast_math", context.compiler.fast_math},
                      {"settings", settings}};
   write_file(folder / kDescription, json.dump(kIndent) + "\n");
 }

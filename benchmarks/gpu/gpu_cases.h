@@ -10,8 +10,8 @@ namespace antichain::bench {
 
 struct GpuCase {
   StepCase step;
-  int level = OptimiserOptions().level;  // of the compiler
-  std::int64_t gradient_batch = 0;       // examples that gradients are checked on; 0: as in a step
+  int level = CompilerOptions().level;  // of the compiler
+  std::int64_t gradient_batch = 0;      // examples that gradients are checked on; 0: as in a step
   bool f64_on_device = false;  // the device itself computes what its gradients are compared with,
                                // where that takes the CPU too long
 };

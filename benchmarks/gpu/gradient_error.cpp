@@ -18,11 +18,11 @@ struct Gradients {
 };
 
 Gradients gradients_of(const StepModel& model, DType precision, Session& session,
-                       const OptimiserOptions& options) {
+                       const CompilerOptions& options) {
   Graph graph = session.graph();
   const Var loss = model.loss(graph, precision);
   const std::vector<Var> parameters = optim::trained_parameters("gradient_error", loss, {});
-  const Executable run = session.compile(grad(loss, parameters), {.optimiser = options});
+  const Executable run = session.compile(grad(loss, parameters), {.compiler = options});
   Gradients result;
   for (const Var parameter : parameters) {
     result.names.push_back(state_name(parameter));
@@ -61,7 +61,7 @@ double largest_difference(const std::string& name, const std::vector<double>& fo
 
 }  // namespace
 
-GradientError gradient_error(const GpuCase& gpu_case, const OptimiserOptions& options,
+GradientError gradient_error(const GpuCase& gpu_case, const CompilerOptions& options,
                              const std::string& device) {
   const StepCase& step = gpu_case.step;
   const std::int64_t batch = gpu_case.gradient_batch > 0 ? gpu_case.gradient_batch : step.batch;

@@ -19,7 +19,7 @@ struct GradientError {
 /// same parameters. A parameter whose gradient is 0 but for rounding is
 /// left out: the keys' bias of attention has such a one. Throws DataError when a gradient is not
 /// finite.
-GradientError gradient_error(const GpuCase& gpu_case, const OptimiserOptions& options,
+GradientError gradient_error(const GpuCase& gpu_case, const CompilerOptions& options,
                              const std::string& device);
 
 }  // namespace antichain::bench

@@ -68,7 +68,7 @@ void print_work(const bench::StepWork& work) {
   std::cout << '}';
 }
 
-void measure(const bench::GpuCase& gpu_case, const OptimiserOptions& options, const Wish& wish) {
+void measure(const bench::GpuCase& gpu_case, const CompilerOptions& options, const Wish& wish) {
   constexpr double kWarmUp = 300, kMeasured = 1000;  // milliseconds
   const bench::TrainingStep step = gpu_case.step.make(options, wish.device);
   Feeds feeds;
@@ -92,12 +92,12 @@ void measure(const bench::GpuCase& gpu_case, const OptimiserOptions& options, co
   std::cout << '}' << std::endl;
 }
 
-void profile(const bench::GpuCase& gpu_case, const OptimiserOptions& options, const Wish& wish) {
+void profile(const bench::GpuCase& gpu_case, const CompilerOptions& options, const Wish& wish) {
   std::cout << gpu_case.step.name << '\n'
             << bench::profile_table(gpu_case.step.make(options, wish.device)) << std::endl;
 }
 
-void compare(const bench::GpuCase& gpu_case, const OptimiserOptions& options, const Wish& wish) {
+void compare(const bench::GpuCase& gpu_case, const CompilerOptions& options, const Wish& wish) {
   const bench::GradientError error = bench::gradient_error(gpu_case, options, wish.device);
   std::cout << "{\"name\": \"" << gpu_case.step.name << "\", \"error\": " << error.largest
             << ", \"parameter\": \"" << error.parameter << "\", \"batch\": " << error.batch
@@ -151,7 +151,7 @@ std::vector<bench::GpuCase> chosen(const std::string& name) {
 }
 
 bool try_case(const bench::GpuCase& gpu_case, const Wish& wish) {
-  const OptimiserOptions options{.level = wish.level.value_or(gpu_case.level)};
+  const CompilerOptions options{.level = wish.level.value_or(gpu_case.level)};
   try {
     (wish.profile ? profile : wish.gradients ? compare : measure)(gpu_case, options, wish);
     return true;

@@ -164,6 +164,27 @@ TEST(Explain, ShowsWhatIsComputedTogether) {
   EXPECT_EQ(read_text(code).find("define void @cluster") != std::string::npos, has_llvm);
 }
 
+TEST(Explain, WritesTheGraphAfterEveryPass) {
+  const TemporaryFolder folder;
+  const std::string dump = " --dump-passes " + (folder / "p").string();
+  const ProgramRun run = run_program("--log-level info explain" + dump + kSmall);
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.err, ContainsRegex(" 0  built +[0-9.]+ +[0-9]+\n"));
+  EXPECT_THAT(read_text(folder / "p/1/passes.txt"), ContainsRegex("14  fuse-elementwise +[0-9.]+"));
+  EXPECT_THAT(read_text(folder / "p/1/14-fuse-elementwise.txt"),
+              ContainsRegex("^# fuse-elementwise: [0-9.]+ ms, [0-9]+ ops\n"));
+  EXPECT_THAT(read_text(folder / "p/1/14-fuse-elementwise.txt"), HasSubstr(" = fused("));
+  EXPECT_THAT(read_text(folder / "p/1/00-built.txt"), Not(HasSubstr(" = fused(")));
+  const ProgramRun other = run_program("explain --memory-budget 1MiB" + dump + kSmall);
+  ASSERT_EQ(other.code, 0) << other.err;  // beside the first
+  EXPECT_THAT(read_text(folder / "p/2/passes.txt"), HasSubstr("20  memory-budget "));
+  EXPECT_TRUE(std::filesystem::exists(folder / "p/2/20-memory-budget.txt"));
+  const ProgramRun wrong =
+      run_program("explain --dump-passes " + (folder / "p/1/passes.txt").string() + kSmall);
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("cannot make a folder for the graphs of passes in '"));
+}
+
 TEST(Explain, SaysHowAnEngineGoesAboutAChain) {
   const std::string recipe = "explain bitstream-rnn --batch 4 --set samples=100 --set length=10";
   const auto how = [&](const std::string& hidden) -> std::string {

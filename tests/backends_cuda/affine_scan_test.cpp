@@ -11,14 +11,7 @@
 
 namespace antichain::affine_scan_test {
 
-class CudaAffineScan : public testing::Test {
- protected:
-  void SetUp() override {
-    if (const std::string reason = missing_gpu(); !reason.empty()) {
-      GTEST_SKIP() << reason;
-    }
-  }
-};
+class CudaAffineScan : public GpuTest {};
 
 struct Case {
   std::int64_t steps, places, size;  // a size of 0 says diagonals

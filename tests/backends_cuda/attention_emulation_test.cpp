@@ -207,7 +207,7 @@ struct Emulation {
     const AttentionGradient slopes = attention_gradient(grads, qs, ks, vs, attended, options);
     const antichain::Results all =
         session.compile({attended.output, attended.lse, slopes.q, slopes.k, slopes.v},
-                        {.optimiser = {.level = 0}})(feeds);
+                        {.compiler = {.level = 0}})(feeds);
     const auto values = [&all](std::size_t i) { return all[i].template to_vector<double>(); };
     return {values(0), values(1), values(2), values(3), values(4)};
   }

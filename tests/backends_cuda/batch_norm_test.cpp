@@ -10,14 +10,7 @@
 
 namespace antichain::batch_norm_test {
 
-class CudaBatchNorm : public testing::Test {
- protected:
-  void SetUp() override {
-    if (const std::string reason = missing_gpu(); !reason.empty()) {
-      GTEST_SKIP() << reason;
-    }
-  }
-};
+class CudaBatchNorm : public GpuTest {};
 
 Tensor wave(const Shape& shape, DType dtype, double mean = 0, double step = 0.37) {
   Tensor result = Tensor::empty(f64, shape);
@@ -171,7 +164,7 @@ StateStore::Values trained(const std::string& device, DType dtype, int level) {
   }
   const Var loss = mean(square(cast(x, f32)));
   const Executable step = session.compile(
-      {loss}, {.updates = optim::sgd(loss, {.lr = 0.05}), .optimiser = {.level = level}});
+      {loss}, {.updates = optim::sgd(loss, {.lr = 0.05}), .compiler = {.level = level}});
   for (int i = 0; i < 4; ++i) {
     step({{"x", wave({8, 16, 10, 10}, dtype)}});
   }

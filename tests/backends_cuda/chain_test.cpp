@@ -186,7 +186,7 @@ using CudaChainOnGpu = CudaChain;
 TEST_P(CudaChain, Compiles) {
   Graph graph;
   const Vars values = chain_case().build(graph, dtype());
-  const GraphCopy copy = optimise(graph, values, {}, {.split_chains = true});
+  const GraphCopy copy = run_passes(graph, values, {}, {.split_chains = true});
   int chains = 0;
   for (Op op : schedule(*copy.graph, copy.values)) {
     if (&op.def() == &chain_def()) {
@@ -211,7 +211,7 @@ TEST(NarrowChain, TakesRecurrentLayers) {
     Graph graph;
     const Var loss = sum(layer(graph.input("xs", f32, {50, "batch", 3})).all);
     const Vars grads = grad(loss, parameters(graph));
-    const GraphCopy copy = optimise(graph, grads, {}, {.split_chains = true});
+    const GraphCopy copy = run_passes(graph, grads, {}, {.split_chains = true});
     std::string all;
     int chains = 0;
     for (Op op : schedule(*copy.graph, copy.values)) {
@@ -243,7 +243,7 @@ TEST(NarrowChain, SumsBeginWithWhatIsAdded) {
     const Var xs = graph.input("xs", f32, {50, 4, 8}), h = graph.input("h", f32, {4, 8}),
               w = graph.input("w", f32, {8, 8});
     const Var last = chain(h, xs, [&](Var s, Var x) { return body(s, x, w); }).last;
-    const GraphCopy copy = optimise(graph, Vars{last}, {}, {});
+    const GraphCopy copy = run_passes(graph, Vars{last}, {}, {});
     return cuda::narrow_chain_kernel(copy.values[0].producer(),
                                      cuda::ChainBody(copy.values[0].producer()))
         .text;

@@ -6,6 +6,7 @@
 
 #include "antichain/antichain.h"
 #include "tests/backends_cuda/gpu.h"
+#include "tests/backends_cuda/long_wave.h"
 #include "tests/base/cache_folder.h"
 #include "tests/base/temporary_folder.h"
 
@@ -14,22 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class CudaConvolution : public testing::Test {
- protected:
-  void SetUp() override {
-    if (const std::string reason = missing_gpu(); !reason.empty()) {
-      GTEST_SKIP() << reason;
-    }
-  }
-};
-
-Tensor wave(const Shape& shape, DType dtype = f32) {
-  Tensor result = Tensor::empty(f32, shape);
-  for (std::int64_t i = 0; i < result.numel(); ++i) {
-    result.data<float>()[i] = std::sin(0.37F * static_cast<float>(i % 10'007) + 0.2F);
-  }
-  return result.cast(dtype);
-}
+class CudaConvolution : public GpuTest {};
 
 // A convolution and both of its gradients.
 std::vector<Tensor> convolved(const std::string& device, DType dtype) {
@@ -39,8 +25,9 @@ std::vector<Tensor> convolved(const std::string& device, DType dtype) {
             w = graph.input("w", dtype, {48, 32, 3, 3});
   const Var y = conv(x, w, {.padding = {1, 1}});
   const std::vector<Var> grads = grad(sum(cast(y * y, f32)), {x, w});
-  const Executable run = session.compile({y, grads[0], grads[1]}, {.optimiser = {.level = 2}});
-  const Feeds feeds = {{"x", wave({16, 32, 12, 12}, dtype)}, {"w", wave({48, 32, 3, 3}, dtype)}};
+  const Executable run = session.compile({y, grads[0], grads[1]}, {.compiler = {.level = 2}});
+  const Feeds feeds = {{"x", long_wave({16, 32, 12, 12}, dtype)},
+                       {"w", long_wave({48, 32, 3, 3}, dtype)}};
   const std::vector<Tensor> first = run(feeds).tensors();
   for (int i = 0; i < 2; ++i) {  // recorded, and replayed
     const std::vector<Tensor> again = run(feeds).tensors();
@@ -114,8 +101,8 @@ TEST_F(CudaConvolution, OperandsMayBeginAnywhere) {
       const Var y = conv(x, w, {.padding = {1, 1}});
       const std::vector<Var> grads = grad(sum(cast(y * y, f32)), {x, w});
       const Executable compiled = session.compile({y, grads[0], grads[1]});
-      return compiled({{"x", wave({1 + 4 * 8 * 9 * 9}, dtype)},
-                       {"w", wave({3 + 16 * 8 * 3 * 3}, dtype)}})
+      return compiled({{"x", long_wave({1 + 4 * 8 * 9 * 9}, dtype)},
+                       {"w", long_wave({3 + 16 * 8 * 3 * 3}, dtype)}})
           .tensors();
     };
     expect_near(run("cuda"), run("cpu"), dtype == f32 ? 1e-5 : 2e-2);

@@ -16,7 +16,7 @@
 
 namespace antichain::emulated {
 
-struct Place {
+struct Index3 {
   unsigned x = 0, y = 0, z = 0;
 };
 
@@ -62,7 +62,7 @@ void wait_for_block(CopyBarrier* barrier, unsigned parity);
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
 };
-inline antichain::emulated::Place threadIdx, blockIdx, blockDim, gridDim;
+inline antichain::emulated::Index3 threadIdx, blockIdx, blockDim, gridDim;
 
 inline void __syncthreads() { antichain::emulated::wait_for_block(); }
 inline void __syncwarp() { antichain::emulated::wait_for_lanes(0xffffffffU); }

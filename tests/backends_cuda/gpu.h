@@ -1,6 +1,8 @@
 // Whether there is a GPU to test on.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -25,5 +27,15 @@ inline std::string missing_gpu() {
     return error.what();
   }
 }
+
+/// A test that is skipped where there is no GPU.
+class GpuTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = missing_gpu(); !reason.empty()) {
+      GTEST_SKIP() << reason;
+    }
+  }
+};
 
 }  // namespace antichain

@@ -23,14 +23,7 @@ using Vars = std::vector<Var>;
 using Build = std::function<Vars(Graph&)>;
 using Numbers = std::vector<std::int64_t>;
 
-class CudaKernels : public testing::Test {
- protected:
-  void SetUp() override {
-    if (const std::string reason = missing_gpu(); !reason.empty()) {
-      GTEST_SKIP() << reason;
-    }
-  }
-};
+class CudaKernels : public GpuTest {};
 
 // Small numbers that come more than once.
 Numbers mixed(std::int64_t count, std::int64_t range, std::int64_t low = 0) {

@@ -6,25 +6,11 @@
 
 #include "antichain/antichain.h"
 #include "tests/backends_cuda/gpu.h"
+#include "tests/backends_cuda/long_wave.h"
 
 namespace antichain::large_values_test {
 
-class CudaLargeValues : public testing::Test {
- protected:
-  void SetUp() override {
-    if (const std::string reason = missing_gpu(); !reason.empty()) {
-      GTEST_SKIP() << reason;
-    }
-  }
-};
-
-Tensor wave(const Shape& shape, DType dtype = f32) {
-  Tensor result = Tensor::empty(f32, shape);
-  for (std::int64_t i = 0; i < result.numel(); ++i) {
-    result.data<float>()[i] = std::sin(0.37F * static_cast<float>(i % 10'007) + 0.2F);
-  }
-  return result.cast(dtype);
-}
+class CudaLargeValues : public GpuTest {};
 
 using Build = std::function<std::vector<Var>(Var x)>;
 
@@ -66,12 +52,12 @@ TEST_F(CudaLargeValues, Reductions) {
   for (const Shape& shape : {Shape{3, 500'001}, Shape{70'001, 17}, Shape{2048, 512},
                              Shape{100'000, 3}, Shape{5, 200'000}, Shape{1'000'003, 1}}) {
     SCOPED_TRACE(to_string(shape));
-    expect_same(wave(shape), all, 1e-4);
+    expect_same(long_wave(shape), all, 1e-4);
   }
-  expect_same(wave({3, 500'001}, bf16), all, 2e-2);
-  expect_same(wave({70'001, 17}, f64), all, 1e-12);
+  expect_same(long_wave({3, 500'001}, bf16), all, 2e-2);
+  expect_same(long_wave({70'001, 17}, f64), all, 1e-12);
   expect_same(
-      wave({3000, 701}),
+      long_wave({3000, 701}),
       [](Var x) -> std::vector<Var> {
         const Var n = cast(x * 1000, i64);
         return {sum(n), sum(n, {0}), max(n, {1}), sum(n * 3 + 1)};
@@ -82,7 +68,7 @@ TEST_F(CudaLargeValues, Reductions) {
 TEST_F(CudaLargeValues, LongRowsThatBecomeNumbers) {
   for (const std::int64_t rows : {1, 2, 37}) {
     expect_same(
-        wave({rows, 300'007}),
+        long_wave({rows, 300'007}),
         [](Var x) -> std::vector<Var> {
           return {sqrt(mean(square(x), {1}, true)) + max(x, {1}, true), sum(abs(x) + 1, {1}, true)};
         },
@@ -103,7 +89,7 @@ TEST_F(CudaLargeValues, RunsOfElements) {
         const Var rest = slice(x, {{.axis = x.rank() - 1, .start = 1}});
         return {scaled, greater(scaled, 1), rest * 3 + 1};
       };
-      expect_same(wave(shape, dtype), body, dtype == bf16 ? 2e-2 : 2e-3);
+      expect_same(long_wave(shape, dtype), body, dtype == bf16 ? 2e-2 : 2e-3);
     }
   }
 }
@@ -119,12 +105,12 @@ TEST_F(CudaLargeValues, FusedProducts) {
       return {matmul(x, w) + bias, relu(matmul(x * 2, w) + bias), relu(matmul(x * 3, w)),
               gelu(matmul(x * 4, w) + bias), cast(matmul(x * 5, w), f64) * 2};
     };
-    expect_same(wave({500, 300}, dtype), layers, dtype == bf16 ? 4e-2 : 1e-4);
+    expect_same(long_wave({500, 300}, dtype), layers, dtype == bf16 ? 4e-2 : 1e-4);
   }
 }
 
 TEST_F(CudaLargeValues, NotANumberStaysThroughRelu) {
-  Tensor x = wave({64, 128});
+  Tensor x = long_wave({64, 128});
   x.data<float>()[5 * 128 + 7] = std::numeric_limits<float>::quiet_NaN();
   Session session({.device = "cuda"});
   Graph graph = session.graph();
@@ -132,7 +118,7 @@ TEST_F(CudaLargeValues, NotANumberStaysThroughRelu) {
   const Var w = graph.input("w", f32, {128, 32}), bias = graph.input("bias", f32, {32});
   const Executable run =
       session.compile({relu(matmul(input, w) + bias), relu(matmul(input, w * 2))});
-  const Results results = run({{"x", x}, {"w", wave({128, 32})}, {"bias", wave({32})}});
+  const Results results = run({{"x", x}, {"w", long_wave({128, 32})}, {"bias", long_wave({32})}});
   EXPECT_TRUE(std::isnan(results[0].to_vector<float>()[5 * 32 + 3]));
   EXPECT_TRUE(std::isnan(results[1].to_vector<float>()[5 * 32 + 3]));
 }
@@ -144,9 +130,9 @@ StateStore::Values trained(const std::vector<std::string>& disabled, DType dtype
   std::vector<std::int64_t> widths(40, 24);  // more parameters than one launch takes
   const Var loss = mean(cast(square(nn::mlp(x, widths, {.activation = tanh})), f32));
   const Executable step = session.compile(
-      {loss}, {.updates = optim::adam(loss, {.lr = 0.003}), .optimiser = {.disabled = disabled}});
+      {loss}, {.updates = optim::adam(loss, {.lr = 0.003}), .compiler = {.disabled = disabled}});
   for (int i = 0; i < 5; ++i) {
-    step({{"x", wave({50, 20}, dtype)}});
+    step({{"x", long_wave({50, 20}, dtype)}});
   }
   return session.states().all();
 }

@@ -14,14 +14,7 @@
 
 namespace antichain::newton_test {
 
-class CudaNewton : public testing::Test {
- protected:
-  void SetUp() override {
-    if (const std::string reason = missing_gpu(); !reason.empty()) {
-      GTEST_SKIP() << reason;
-    }
-  }
-};
+class CudaNewton : public GpuTest {};
 
 using Layer = nn::Recurrent (*)(Var, std::int64_t, const nn::RecurrentOptions&);
 

@@ -10,14 +10,7 @@
 
 namespace antichain::recipes_test {
 
-class CudaRecipes : public testing::Test {
- protected:
-  void SetUp() override {
-    if (const std::string reason = missing_gpu(); !reason.empty()) {
-      GTEST_SKIP() << reason;
-    }
-  }
-};
+class CudaRecipes : public GpuTest {};
 
 RecipeRun spirals_on(const std::string& device, const std::string& precision = "fp32",
                      const std::string& epochs = "200") {

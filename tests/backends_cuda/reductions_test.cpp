@@ -15,14 +15,7 @@ using Build = std::function<Vars(Var x)>;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-class CudaReductions : public testing::Test {
- protected:
-  void SetUp() override {
-    if (const std::string reason = missing_gpu(); !reason.empty()) {
-      GTEST_SKIP() << reason;
-    }
-  }
-};
+class CudaReductions : public GpuTest {};
 
 Tensor wave(const Shape& shape, DType dtype) {
   Tensor result = Tensor::empty(f32, shape);

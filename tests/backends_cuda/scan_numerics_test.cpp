@@ -14,14 +14,7 @@
 
 namespace antichain::scan_numerics_test {
 
-class CudaScanNumerics : public testing::Test {
- protected:
-  void SetUp() override {
-    if (const std::string reason = missing_gpu(); !reason.empty()) {
-      GTEST_SKIP() << reason;
-    }
-  }
-};
+class CudaScanNumerics : public GpuTest {};
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 

@@ -15,14 +15,7 @@
 
 namespace antichain::tall_test {
 
-class CudaTall : public testing::Test {
- protected:
-  void SetUp() override {
-    if (const std::string reason = missing_gpu(); !reason.empty()) {
-      GTEST_SKIP() << reason;
-    }
-  }
-};
+class CudaTall : public GpuTest {};
 
 // Quarters between -1.5 and 1.5 without a period: all sums of up to a million of their products are
 // exact, in any order.

@@ -10,14 +10,7 @@
 
 namespace antichain::threads_test {
 
-class CudaThreads : public testing::Test {
- protected:
-  void SetUp() override {
-    if (const std::string reason = missing_gpu(); !reason.empty()) {
-      GTEST_SKIP() << reason;
-    }
-  }
-};
+class CudaThreads : public GpuTest {};
 
 // Works in several threads at once; throws what one of them has thrown.
 void in_threads(int count, const std::function<void(int thread)>& work) {

@@ -6,14 +6,7 @@
 
 namespace antichain::training_test {
 
-class CudaTraining : public testing::Test {
- protected:
-  void SetUp() override {
-    if (const std::string reason = missing_gpu(); !reason.empty()) {
-      GTEST_SKIP() << reason;
-    }
-  }
-};
+class CudaTraining : public GpuTest {};
 
 std::vector<float> losses_on(const std::string& device, int steps) {
   Session session({.device = device, .seed = 3});

@@ -97,7 +97,7 @@ std::vector<Tensor> wanted(const std::vector<Tensor>& inputs, bool reverse) {
   Attrs attrs = found.last.producer().attrs();
   attrs.set("factors", true);
   const Op op = graph.add(weighted_scan_def(), found.last.producer().inputs(), attrs);
-  return session.compile(op.outputs(), {.optimiser = {.level = 0}})(feeds).tensors();
+  return session.compile(op.outputs(), {.compiler = {.level = 0}})(feeds).tensors();
 }
 
 struct Case {

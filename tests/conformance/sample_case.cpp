@@ -80,7 +80,7 @@ Feeds SampleCase::feeds(std::size_t changed, const Tensor& value) const {
 }
 
 std::vector<Tensor> SampleCase::evaluate(const std::vector<Var>& values, int level) {
-  Executable executable = session_.compile(values, {.optimiser = {.level = level}});
+  Executable executable = session_.compile(values, {.compiler = {.level = level}});
   executable.set_print_line([](std::string_view) {});
   return executable(feeds()).tensors();
 }

@@ -36,7 +36,7 @@ void expect_all_close(const std::vector<Tensor>& got, const std::vector<Tensor>&
 
 std::vector<Tensor> run_on(std::unique_ptr<Backend> backend, SampleCase& sample) {
   Session session(std::move(backend));
-  Executable executable = session.compile(sample.outputs(), {.optimiser = {.level = 0}});
+  Executable executable = session.compile(sample.outputs(), {.compiler = {.level = 0}});
   executable.set_print_line([](std::string_view) {});
   return executable(sample.feeds()).tensors();
 }

@@ -88,7 +88,7 @@ TEST_F(ControlEdges, ReachTheExecutableThroughRewrites) {
   graph.add_control_edge(noted.producer(), y.producer());
   std::vector<std::string> lines;
   for (const int level : {0, 1, 2, 3}) {
-    Executable run = session.compile({y}, {.optimiser = {.level = level}});
+    Executable run = session.compile({y}, {.compiler = {.level = level}});
     run.set_print_line([&](std::string_view line) { lines.emplace_back(line); });
     EXPECT_EQ(run({{"x", Tensor::scalar(2.0F)}}).item(), 2);
   }

@@ -38,7 +38,7 @@ TEST(Verify, EverySampleOfEveryOp) {
       Graph graph;
       const std::vector<Var> outputs = build(graph, *def, sample);
       EXPECT_NO_THROW(verify(graph));
-      const GraphCopy copy = optimise(graph, outputs, {});
+      const GraphCopy copy = run_passes(graph, outputs, {});
       EXPECT_NO_THROW(verify(*copy.graph));
     }
   }
@@ -65,7 +65,7 @@ TEST(Verify, SecondDerivativesOfNestedControlFlow) {
   verify(graph);
   const Vars all = {twice, jvp({slope}, {x}, {x})[0]};
   verify(graph);
-  verify(*optimise(graph, all, {}).graph);
+  verify(*run_passes(graph, all, {}).graph);
 }
 
 }  // namespace antichain::verify_test

@@ -78,10 +78,10 @@ TEST(BatchCasts, TrainingIsTheSame) {
     const Var x = cast(graph.input("x", f32, {6, 7}), bf16);
     const std::vector<std::int64_t> widths = {5, 3};
     const Var loss = mean(nn::cross_entropy(nn::mlp(x, widths), graph.input("label", i64, {6})));
-    OptimiserOptions options;
+    CompilerOptions options;
     options.batch_updates = together;
     const Executable run = session.compile(
-        {loss}, {.updates = optim::sgd(loss, {.lr = 0.1, .momentum = 0.9}), .optimiser = options});
+        {loss}, {.updates = optim::sgd(loss, {.lr = 0.1, .momentum = 0.9}), .compiler = options});
     std::vector<Tensor> losses;
     const Tensor label = Tensor::of<std::int64_t>({6}, {0, 1, 2, 2, 1, 0});
     for (int i = 0; i < 3; ++i) {

@@ -81,7 +81,7 @@ TEST(BatchUpdates, ComeBeforeWhoeverNeedsThem) {
   const GraphCopy copy = batched(first + second, {third});
   EXPECT_EQ(count_needed(copy, "descent_update"), 2U);
   const Executable run =
-      session.compile({first, second, third}, {.optimiser = {.batch_updates = true}});
+      session.compile({first, second, third}, {.compiler = {.batch_updates = true}});
   const Results results = run({});
   EXPECT_EQ(results[0].to_vector<float>(), (std::vector<float>{0.5F, 0.5F}));
   EXPECT_EQ(results[1].to_vector<float>(), (std::vector<float>{0.5F, 0.5F}));
@@ -96,7 +96,7 @@ StateStore::Values trained(const MakeUpdates& make, DType dtype, bool batch) {
   Graph graph = session.graph();
   const Var loss = cast(model_loss(graph, dtype), f32);
   const Executable step =
-      session.compile({loss}, {.updates = make(loss), .optimiser = {.batch_updates = batch}});
+      session.compile({loss}, {.updates = make(loss), .compiler = {.batch_updates = batch}});
   for (int i = 0; i < 4; ++i) {
     step({{"x", wave({4 + i, 7}, dtype)}});
   }

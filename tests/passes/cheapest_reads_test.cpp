@@ -137,7 +137,7 @@ TEST(CheapestReads, GradientsOfGatesHaveTheSameBits) {
           session.compile(grad(sum(square(all)),
                                {graph.current_read("r.weight_hh"), graph.current_read("r.bias_hh"),
                                 graph.current_read("r.weight_ih"), xs}),
-                          {.optimiser = {.recompute = recompute}});
+                          {.compiler = {.recompute = recompute}});
       found.push_back(run({{"xs", wave({9, 2, 3})}}).tensors());
     }
     for (std::size_t i = 0; i < found[0].size(); ++i) {

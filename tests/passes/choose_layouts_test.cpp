@@ -115,8 +115,8 @@ TEST(ChooseLayouts, UsersTransposesAreNotDoneTwice) {
   const GraphCopy copy = apply_pass(choose_layouts, graph, {transpose(y, {0, 2, 3, 1})}, always);
   EXPECT_EQ(count_channels_last(*copy.graph), 2U);
   EXPECT_EQ(count_needed(copy, "transpose"), 2U) << "the user's last one, and its opposite";
-  const GraphCopy simpler = optimise(graph, std::vector<Var>{transpose(y, {0, 2, 3, 1})}, {},
-                                     {.level = 3, .layout_gain = always});
+  const GraphCopy simpler = run_passes(graph, std::vector<Var>{transpose(y, {0, 2, 3, 1})}, {},
+                                       {.level = 3, .layout_gain = always});
   EXPECT_LE(count_needed(simpler, "transpose"), 2U);
 }
 
@@ -234,9 +234,9 @@ TEST(ChooseLayouts, ComputesTheSame) {
         in.back() = reshape(in.back(), {1, 1, 1, 3});
       }
       const std::vector<Var> values = use.build(in);
-      const Results plain = session.compile(values, {.optimiser = {.level = 0}})(feeds);
+      const Results plain = session.compile(values, {.compiler = {.level = 0}})(feeds);
       const Executable changed = session.compile(
-          values, {.optimiser = {.level = 3, .layout_gain = [](Op op) { return 9 * always(op); }}});
+          values, {.compiler = {.level = 3, .layout_gain = [](Op op) { return 9 * always(op); }}});
       EXPECT_GT(count_channels_last(changed.graph()), 0U) << what;
       const Results got = changed(feeds);
       for (std::size_t i = 0; i < values.size(); ++i) {
@@ -262,7 +262,7 @@ TEST(ChooseLayouts, UpdatesOfStatisticsStay) {
     const Executable step = session.compile(
         {loss},
         {.updates = optim::sgd(loss, {.lr = 0.1}),
-         .optimiser = {.level = level, .layout_gain = [](Op op) { return 9 * always(op); }}});
+         .compiler = {.level = level, .layout_gain = [](Op op) { return 9 * always(op); }}});
     EXPECT_EQ(count_channels_last(step.graph()), level == 0 ? 0U : 5U) << "no gradient of x";
     for (int i = 0; i < 3; ++i) {
       step({{"x", wave({4, 3, 8, 8})}});

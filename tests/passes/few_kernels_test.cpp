@@ -24,12 +24,12 @@ class OpNames : public RunObserver {
 // The ops of a run, on a device without kernels for losses and softmax.
 std::vector<std::string> ops_run(Session& session, const std::vector<Var>& values,
                                  const Feeds& feeds) {
-  OptimiserOptions options;
+  CompilerOptions options;
   options.is_missing = [](Op op) {
     return op.def().name == "cross_entropy" || op.def().name == "softmax" ||
            op.def().name == "logsumexp";
   };
-  Executable run = session.compile(values, {.optimiser = options});
+  Executable run = session.compile(values, {.compiler = options});
   run.set_parallel_steps(false);
   OpNames observer;
   run.run(feeds, {&observer});

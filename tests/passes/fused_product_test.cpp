@@ -36,7 +36,7 @@ struct LevelRun {
           graph.input(name, input.dtype(), {input.shape().begin(), input.shape().end()}));
       feeds[name] = input;
     }
-    const Executable run = session.compile(build(vars), {.optimiser = {.level = level}});
+    const Executable run = session.compile(build(vars), {.compiler = {.level = level}});
     Profiler profiler;
     results = run.run(feeds, {&profiler}).tensors();
     for (const ProfileRow& row : profiler.rows()) {
@@ -224,7 +224,7 @@ TEST(FusedProductBits, SizesOfTheRun) {
   const Var x = graph.input("x", f32, {"n", 40}), w = graph.input("w", f32, {40, 200});
   const Var r = graph.input("r", f32, {x.dim(0), 200});
   const Var y = gelu(matmul(x, w)) + r;
-  const Executable plain = session.compile({y}, {.optimiser = {.level = 1}});
+  const Executable plain = session.compile({y}, {.compiler = {.level = 1}});
   const Executable together = session.compile({y});
   for (const std::int64_t n : {0, 1, 77, 500}) {
     const Feeds feeds = {{"x", wave({n, 40})}, {"w", wave({40, 200})}, {"r", wave({n, 200})}};
@@ -242,7 +242,7 @@ TEST(FusedProductMemory, TheProductTakesNone) {
   const Var y = matmul(x, relu(matmul(a, x) + residual));
   const Var z = matmul(x, relu(matmul(a, x) + a));
   const auto compiled = [&](Var value, const std::vector<std::string>& disabled) {
-    return session.compile({value}, {.optimiser = {.disabled = disabled}});
+    return session.compile({value}, {.compiler = {.disabled = disabled}});
   };
   const Feeds feeds = {{"x", wave({kRows, kColumns})}};
   for (const Var value : {y, z}) {

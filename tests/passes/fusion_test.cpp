@@ -73,7 +73,7 @@ void expect_same_bits(const Values& values, const std::function<std::vector<Var>
   for (const int level : {0, 2}) {
     Session session;
     Graph graph = session.graph();
-    const Executable run = session.compile(build(graph), {.optimiser = {.level = level}});
+    const Executable run = session.compile(build(graph), {.compiler = {.level = level}});
     Feeds feeds;
     for (const auto& [name, value] : {std::pair("a", values.a), std::pair("b", values.b),
                                       std::pair("c", values.c), std::pair("d", values.d)}) {
@@ -133,7 +133,7 @@ TEST(FusedKernel, BesideANumberThatAChainHandsOn) {
         return {{tanh(s[0] * 0.5 + x[0]), s[1]}};
       });
   for (const int level : {0, 2}) {
-    const Executable run = session.compile({result.last[1]}, {.optimiser = {.level = level}});
+    const Executable run = session.compile({result.last[1]}, {.compiler = {.level = level}});
     EXPECT_EQ(run({{"h", Tensor::full(f32, {3}, 0.5)}, {"xs", wave({4, 3})}}).item(), 1.5F);
   }
 }
@@ -168,8 +168,8 @@ TEST(Contract, RoundsOnceWithFastMathAlone) {
   const Var y = a * b - 1;
   const float x = 1 + std::ldexp(1.0F, -12);
   const Feeds feeds = {{"a", Tensor::full(f32, {37}, x)}, {"b", Tensor::full(f32, {37}, x)}};
-  const auto value = [&](const OptimiserOptions& options) {
-    return session.compile({y}, {.optimiser = options})(feeds)[0].to_vector<float>()[36];
+  const auto value = [&](const CompilerOptions& options) {
+    return session.compile({y}, {.compiler = options})(feeds)[0].to_vector<float>()[36];
   };
   const float twice = x * x - 1, once = std::fma(x, x, -1.0F);
   ASSERT_NE(once, twice);

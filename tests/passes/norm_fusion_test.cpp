@@ -24,7 +24,7 @@ namespace antichain::norm_fusion_test {
 constexpr std::int64_t kBatch = 3, kChannels = 8, kSide = 6;
 
 // As a backend that has no kernel for the norms, and wants channels last around convolutions.
-OptimiserOptions as_on_a_gpu() {
+CompilerOptions as_on_a_gpu() {
   return {.level = 3,
           .layout_gain = [](Op op) { return op.def().name.starts_with("conv") ? 1.0 : 0.0; },
           .is_missing =
@@ -61,7 +61,7 @@ TEST(NormFusion, EveryActivationIsWrittenOnce) {
     for (Var update : optim::sgd(loss, {.lr = 0.1})) {
       effects.push_back(update.producer());
     }
-    const GraphCopy copy = optimise(graph, {{loss}}, effects, as_on_a_gpu());
+    const GraphCopy copy = run_passes(graph, {{loss}}, effects, as_on_a_gpu());
     std::ptrdiff_t large = 0, small = 0;
     for (Op op : schedule(*copy.graph, copy.values, copy.ops)) {
       const std::vector<Var> outputs = op.outputs();
@@ -82,12 +82,12 @@ TEST(NormFusion, EveryActivationIsWrittenOnce) {
 }
 
 // The loss of three steps, and all states behind them.
-std::vector<Tensor> trained(DType dtype, const OptimiserOptions& options) {
+std::vector<Tensor> trained(DType dtype, const CompilerOptions& options) {
   Session session({.seed = 3});
   Graph graph = session.graph();
   const Var loss = residual_loss(graph.input("x", dtype, {kBatch, kChannels, kSide, kSide}));
   const Executable step =
-      session.compile({loss}, {.updates = optim::sgd(loss, {.lr = 0.01}), .optimiser = options});
+      session.compile({loss}, {.updates = optim::sgd(loss, {.lr = 0.01}), .compiler = options});
   std::vector<Tensor> found;
   for (int i = 0; i < 3; ++i) {
     found.push_back(step({{"x", wave({kBatch, kChannels, kSide, kSide}, dtype)}})[0]);
@@ -176,7 +176,7 @@ TEST(RecomputedValues, HaveTheSameBits) {
     const Var w = cast(reshape(cos(iota(graph, f32, 1600)), {40, 40}), bf16);
     const Var second = cast(cos(cast(matmul(first, w), f32)) * wide + wide, bf16);
     const Executable compiled = session.compile({first, second, sum(second, {0}), cast(x, f32)},
-                                                {.optimiser = {.recompute = recompute}});
+                                                {.compiler = {.recompute = recompute}});
     return compiled({{"x", wave({32, 40}, bf16)}}).tensors();
   };
   const std::vector<Tensor> kept = run(false), again = run(true);

@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string_view>
 
 #include "antichain/graph/verify.h"
 #include "antichain/passes/pipeline.h"
+#include "antichain/session/session.h"
 
 namespace antichain {
 
@@ -18,6 +20,12 @@ std::size_t num_needed(const GraphCopy& copy);
 
 /// Returns values of a sine, of any shape and type.
 Tensor wave(const Shape& shape, DType dtype = f32);
+
+/// Expects f32 values to be the same, but for rounding, with and without a pass for devices that
+/// want few kernels. Inputs are waves; sizes that are symbols are all of this size.
+void expect_equal_values(std::string_view pass,
+                         const std::function<std::vector<Var>(Graph& graph)>& build,
+                         std::int64_t symbols, const SessionOptions& options = {});
 
 /// Copies what a value needs and applies one pass.
 template <class PassFunction, class... Options>

@@ -31,19 +31,19 @@ struct Setting {
 // The first one is what the others are compared with.
 const std::vector<Setting>& settings() {
   static const std::vector<Setting> kAll = {
-      {"as it is", {.optimiser = {.level = 0}}, true},
+      {"as it is", {.compiler = {.level = 0}}, true},
       // The reference, which folds constants, rounds once where kernels may round more often.
-      {"simplified", {.optimiser = {.level = 1, .disabled = {"fold-constants"}}}, true},
-      {"fused", {.optimiser = {.level = 2, .disabled = {"fold-constants"}}}, true},
+      {"simplified", {.compiler = {.level = 1, .disabled = {"fold-constants"}}}, true},
+      {"fused", {.compiler = {.level = 2, .disabled = {"fold-constants"}}}, true},
       {"recomputed",
-       {.optimiser = {.level = 2, .disabled = {"fold-constants"}, .recompute = true}},
+       {.compiler = {.level = 2, .disabled = {"fold-constants"}, .recompute = true}},
        true},
-      {"level 2", {.optimiser = {.level = 2}}},
+      {"level 2", {.compiler = {.level = 2}}},
       {"few kernels",
-       {.optimiser = {.level = 2, .split_chains = true, .batch_updates = true, .recompute = true}}},
+       {.compiler = {.level = 2, .split_chains = true, .batch_updates = true, .recompute = true}}},
       // There is no convolution, so nothing is worth another layout.
-      {"level 3", {.optimiser = {.level = 3, .disabled = {"fold-constants"}}}, true},
-      {"level 3, fast", {.optimiser = {.level = 3, .fast_math = true}}},
+      {"level 3", {.compiler = {.level = 3, .disabled = {"fold-constants"}}}, true},
+      {"level 3, fast", {.compiler = {.level = 3, .fast_math = true}}},
   };
   return kAll;
 }
@@ -194,7 +194,7 @@ TEST(RandomGraph, PassesThatFindNoWorkOnlyCopy) {
         continue;
       }
       for (const bool fast : {false, true}) {
-        const OptimiserOptions options{.fast_math = fast};
+        const CompilerOptions options{.fast_math = fast};
         if (pass.finds_work(*copy.graph, options)) {
           ++run[pass.name];
           continue;

@@ -98,11 +98,11 @@ std::vector<std::vector<float>> gradients_of(const std::string& engine, bool rec
   const Var loss = sum(square(rnn.all)) + sum(rnn.last);
   Vars values =
       grad(loss, {graph.current_read("rnn.weight_hh"), graph.current_read("rnn.bias_hh"), xs});
-  OptimiserOptions optimiser{.split_chains = true};
+  CompilerOptions compiler{.split_chains = true};
   if (!recall) {
-    optimiser.disabled = {"recall-steps"};
+    compiler.disabled = {"recall-steps"};
   }
-  const GraphCopy copy = optimise(graph, values, {}, optimiser);
+  const GraphCopy copy = run_passes(graph, values, {}, compiler);
   std::size_t tanhs = 0;  // outside of the chains
   for (Op op : schedule(*copy.graph, copy.values)) {
     const AttrValue* label = op.attrs().find("label");
@@ -110,7 +110,7 @@ std::vector<std::vector<float>> gradients_of(const std::string& engine, bool rec
     tanhs += ops.find(", tanh, ") != std::string::npos ? 1 : 0;
   }
   EXPECT_EQ(tanhs, recall ? 0U : 1U) << engine;
-  const Executable run = session.compile(values, {.optimiser = optimiser});
+  const Executable run = session.compile(values, {.compiler = compiler});
   std::vector<std::vector<float>> found;
   const std::vector<Tensor> tensors = run({{"xs", wave({7, 2, 3})}}).tensors();
   for (const Tensor& tensor : tensors) {

@@ -100,7 +100,7 @@ TEST(RematerialiseChains, EvaluatesStepsAsOftenAsRevolveSays) {
     Graph graph = session.graph();
     const std::vector<Var> values = noisy_convolutions(graph);
     session.compile(values);  // gives states their initial values
-    const GraphCopy program = optimise(graph, values, {});
+    const GraphCopy program = run_passes(graph, values, {});
     const std::vector<ChainPair> pairs = find_chain_pairs(program);
     ASSERT_EQ(pairs.size(), 1U);
     GraphCopy replayed = replay_chains(program, pairs, std::vector{slots});
@@ -161,7 +161,7 @@ TEST(RematerialiseChains, TenThousandStepsRunAsOftenAsPlanned) {
   for (const std::size_t activations : {150, 50, 30}) {
     const std::size_t budget = activations * 32 * sizeof(float);
     // One op for each, so that they can be counted.
-    const Ran fitted = run(build, feeds, {.optimiser = {.level = 1}, .memory_budget = budget});
+    const Ran fitted = run(build, feeds, {.compiler = {.level = 1}, .memory_budget = budget});
     expect_same_bits(fitted, plain, std::to_string(activations) + " activations");
     EXPECT_LE(fitted.memory, budget);
     const std::int64_t evaluations = fitted.counts.at("sin");  // a step back takes cosines
@@ -258,9 +258,9 @@ TEST(RematerialiseChains, LeavesAloneWhatFitsAndWhatOthersRead) {
       chain({x}, {}, [](Var, const Vars& s, const Vars&) -> StepResult { return {{sin(s[0])}}; },
             {.length = 9});
   const Var dx = grad(sum(all.last[0]), x);
-  EXPECT_EQ(find_chain_pairs(optimise(graph, std::vector<Var>{dx}, {})).size(), 1U);
-  EXPECT_TRUE(find_chain_pairs(optimise(graph, std::vector<Var>{dx, all.before[0]}, {})).empty());
-  EXPECT_TRUE(find_chain_pairs(optimise(graph, std::vector<Var>{all.last[0]}, {})).empty());
+  EXPECT_EQ(find_chain_pairs(run_passes(graph, std::vector<Var>{dx}, {})).size(), 1U);
+  EXPECT_TRUE(find_chain_pairs(run_passes(graph, std::vector<Var>{dx, all.before[0]}, {})).empty());
+  EXPECT_TRUE(find_chain_pairs(run_passes(graph, std::vector<Var>{all.last[0]}, {})).empty());
 }
 
 // The second derivative walks back along the chain by which the first one walks back.

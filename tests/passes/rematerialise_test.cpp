@@ -176,7 +176,7 @@ TEST(Rematerialise, RecomputedOpsAreOpsOfTheirOwn) {
   }
   const Var loss = sum(y);
   const GraphCopy program =
-      optimise(graph, std::vector<Var>{loss, grad(loss, x)}, {}, {.level = 1});
+      run_passes(graph, std::vector<Var>{loss, grad(loss, x)}, {}, {.level = 1});
   const StagedProgram stages = split_into_stages(program, {}, one_second, 6);
   ASSERT_EQ(stages.costs.size(), 6U);
   for (const StageCost& stage : stages.costs) {
@@ -201,7 +201,7 @@ TEST(Rematerialise, WithoutAWayBackThereIsNothingToDo) {
   const Var x = graph.input("x", f32, {1000});
   EXPECT_THROW(session.compile({cumsum(sin(cos(x)) * x, 0)}, {.memory_budget = 10}),
                InvalidArgument);
-  const GraphCopy program = optimise(graph, std::vector<Var>{sum(sin(x))}, {}, {.level = 1});
+  const GraphCopy program = run_passes(graph, std::vector<Var>{sum(sin(x))}, {}, {.level = 1});
   EXPECT_TRUE(split_into_stages(program, {}, one_second).costs.empty());
 }
 
@@ -215,11 +215,11 @@ TEST(Rematerialise, PlansTenThousandOps) {
     return mean(x);
   };
   const Feeds feeds = {{"x", waves(f32, {size})}};
-  const OptimiserOptions one_by_one{.level = 1};  // so that ops can be counted
-  const Trained plain = train(model, feeds, {.optimiser = one_by_one});
+  const CompilerOptions one_by_one{.level = 1};  // so that ops can be counted
+  const Trained plain = train(model, feeds, {.compiler = one_by_one});
   EXPECT_GT(plain.memory, 5000 * size * sizeof(float));
   const std::size_t budget = plain.memory / 16;
-  const Trained fitted = train(model, feeds, {.optimiser = one_by_one, .memory_budget = budget});
+  const Trained fitted = train(model, feeds, {.compiler = one_by_one, .memory_budget = budget});
   EXPECT_LE(fitted.memory, budget);
   EXPECT_TRUE(bit_equal(fitted.values[0], plain.values[0]));
   EXPECT_TRUE(bit_equal(fitted.values[3], plain.values[3]));

@@ -92,9 +92,9 @@ TEST(RowFusion, FunctionsWrittenByHandAreFewKernels) {
     for (const Sizes& shape : {Sizes{7, 5}, Sizes{2, 3, 5}}) {
       Graph graph;
       const std::vector<Var> both = value_and_gradient(graph, f32, shape, function);
-      const GraphCopy forward = optimise(graph, {{both[0]}}, {}, {.level = 2});
+      const GraphCopy forward = run_passes(graph, {{both[0]}}, {}, {.level = 2});
       EXPECT_EQ(num_kernels(forward), 1U) << name;
-      const GraphCopy all = optimise(graph, both, {}, {.level = 2});
+      const GraphCopy all = run_passes(graph, both, {}, {.level = 2});
       EXPECT_LE(num_kernels(all), 2U) << name;
     }
   }
@@ -104,8 +104,8 @@ TEST(RowFusion, AlsoWithSizesThatAreSymbols) {
   for (const auto& [name, function] : all_functions()) {
     Graph graph;
     const std::vector<Var> both = value_and_gradient(graph, f32, {"n", "k"}, function);
-    EXPECT_EQ(num_kernels(optimise(graph, {{both[0]}}, {}, {.level = 2})), 1U) << name;
-    EXPECT_LE(num_kernels(optimise(graph, both, {}, {.level = 2})), 2U) << name;
+    EXPECT_EQ(num_kernels(run_passes(graph, {{both[0]}}, {}, {.level = 2})), 1U) << name;
+    EXPECT_LE(num_kernels(run_passes(graph, both, {}, {.level = 2})), 2U) << name;
   }
 }
 
@@ -114,7 +114,7 @@ TEST(RowFusion, BehindAProductOfMatrices) {
   Graph graph;
   const Var x = graph.input("x", f32, {"n", 16}), w = graph.input("w", f32, {16, 16});
   const Var loss = sum(square(matmul(softmax_by_hand(matmul(x, w)), w)));
-  const GraphCopy copy = optimise(graph, {{grad(loss, w)}}, {}, {.level = 2});
+  const GraphCopy copy = run_passes(graph, {{grad(loss, w)}}, {}, {.level = 2});
   EXPECT_EQ(count_needed(copy, "matmul") + count_needed(copy, "fused_product"), 5U);
   EXPECT_LE(num_kernels(copy), 5U + 4U);
 }
@@ -122,15 +122,15 @@ TEST(RowFusion, BehindAProductOfMatrices) {
 TEST(RowFusion, ChainsOfOpsThatEndInAReduction) {
   Graph graph;
   const Var x = graph.input("x", f32, {"n", 3}), t = graph.input("t", f32, {"n", 3});
-  EXPECT_EQ(num_kernels(optimise(graph, {{mean(square(x - t))}}, {}, {.level = 2})), 1U);
-  EXPECT_EQ(num_kernels(optimise(graph, {{sum(tanh(x) * t, {1})}}, {}, {.level = 2})), 1U);
+  EXPECT_EQ(num_kernels(run_passes(graph, {{mean(square(x - t))}}, {}, {.level = 2})), 1U);
+  EXPECT_EQ(num_kernels(run_passes(graph, {{sum(tanh(x) * t, {1})}}, {}, {.level = 2})), 1U);
 }
 
 TEST(RowFusion, InTheBodyOfAChain) {
   Graph graph;
   const Var h = graph.input("h", f32, {4, 6}), xs = graph.input("xs", f32, {3, 4, 6});
   const Var y = chain(h, xs, [](Var state, Var x) { return softmax_by_hand(state + x); }).last;
-  const GraphCopy copy = optimise(graph, {{y}}, {}, {.level = 2});
+  const GraphCopy copy = run_passes(graph, {{y}}, {}, {.level = 2});
   const RegionId body = copy.values[0].producer().regions()[0];
   EXPECT_EQ(schedule_region(*copy.graph, body).size(), 1U);
 }
@@ -201,7 +201,7 @@ void expect_same_bits(const Function& function, DType dtype, const Shape& shape,
       weights.assign(shape.size(), 1);
     }
     const Executable run =
-        session.compile(both, {.optimiser = {.level = level, .disabled = {"fold-constants"}}});
+        session.compile(both, {.compiler = {.level = level, .disabled = {"fold-constants"}}});
     for (const int threads : {1, 2, 3, 4}) {
       cpu::set_num_threads(threads);
       const Results results =
@@ -291,8 +291,8 @@ TEST(RowFusion, IntegersHaveTheSameBits) {
   for (std::int64_t i = 0; i < input.numel(); ++i) {
     input.data<std::int64_t>()[i] = static_cast<std::int64_t>(1e9 * values.data<double>()[i]);
   }
-  const Results plain = session.compile({y}, {.optimiser = {.level = 0}})({{"x", input}});
-  const Executable run = session.compile({y}, {.optimiser = {.level = 2}});
+  const Results plain = session.compile({y}, {.compiler = {.level = 0}})({{"x", input}});
+  const Executable run = session.compile({y}, {.compiler = {.level = 2}});
   EXPECT_TRUE(bit_equal(run({{"x", input}})[0], plain[0]));
 }
 

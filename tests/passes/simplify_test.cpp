@@ -30,7 +30,7 @@ TEST(Simplify, DropsWhatNobodyNeedsAndKeepsInputs) {
   graph.input("unused", f32, {2});
   exp(x);
   const Var y = sin(x);
-  const GraphCopy copy = optimise(graph, std::vector<Var>{y}, {}, {.level = 1});
+  const GraphCopy copy = run_passes(graph, std::vector<Var>{y}, {}, {.level = 1});
   EXPECT_EQ(count(*copy.graph, "exp"), 0U);
   EXPECT_EQ(count(*copy.graph, "sin"), 1U);
   EXPECT_EQ(copy.graph->inputs().size(), 2U);
@@ -41,16 +41,16 @@ TEST(Simplify, AppliesRewritesOneAfterAnother) {
   Graph graph;
   const Var x = graph.input("x", f32, {2, 3});
   const Var y = -(-(reshape(reshape(x * 1.0, {6}), {2, 3})));
-  const GraphCopy copy = optimise(graph, std::vector<Var>{y}, {}, {.level = 1});
+  const GraphCopy copy = run_passes(graph, std::vector<Var>{y}, {}, {.level = 1});
   EXPECT_EQ(copy.values[0], copy.graph->inputs()[0].output());
-  const GraphCopy plain = optimise(graph, std::vector<Var>{y}, {}, {.level = 0});
+  const GraphCopy plain = run_passes(graph, std::vector<Var>{y}, {}, {.level = 0});
   EXPECT_EQ(count(*plain.graph, "negate"), 2U);
 }
 
 TEST(Simplify, RepeatedNumbersAreNumbers) {
   Graph graph;
   const Var x = graph.input("x", f32, {"n", 3});
-  const auto simple = [&](Var y) { return optimise(graph, {{y}}, {}, {.level = 1}); };
+  const auto simple = [&](Var y) { return run_passes(graph, {{y}}, {}, {.level = 1}); };
   for (const Var y :
        {x * ones_like(x), ones_like(x) * x, x / broadcast_to(ones_like(x), {x.dim(0), 3})}) {
     const GraphCopy copy = simple(y);
@@ -65,7 +65,7 @@ TEST(Simplify, RewritesBodiesToo) {
   Graph graph;
   const Var x = graph.input("x", f32, {2}), xs = graph.input("xs", f32, {3, 2});
   const Var y = chain(x, xs, [](Var h, Var x_t) { return -(-(h + x_t)) * 1.0; }).last;
-  const GraphCopy copy = optimise(graph, std::vector<Var>{y}, {}, {.level = 1});
+  const GraphCopy copy = run_passes(graph, std::vector<Var>{y}, {}, {.level = 1});
   const RegionId body = copy.values[0].producer().regions()[0];
   const Var result = copy.graph->var(copy.graph->region(body).results[0]);
   EXPECT_EQ(result.producer().def().name, "add");
@@ -79,7 +79,7 @@ TEST(Simplify, KeepsSignedZerosAndNaN) {
   const Var y = (x + 0.0) * 1.0 - 0.0;
   const Feeds feeds = {{"x", Tensor::of<double>({4}, {-0.0, 0.0, NAN, INFINITY})}};
   const Tensor fast = session.compile({y})(feeds)[0];
-  const Tensor plain = session.compile({y}, {.optimiser = {.level = 0}})(feeds)[0];
+  const Tensor plain = session.compile({y}, {.compiler = {.level = 0}})(feeds)[0];
   EXPECT_TRUE(bit_equal(fast, plain));
 }
 
@@ -93,7 +93,7 @@ TEST(Simplify, ChangesNoBitOfATrainingStep) {
     const Var loss = mean(square(tanh(x * w) + 0.1 * noise));
     const Var update = add_update(graph, "w", -0.5 * grad(loss, w));
     const Executable step =
-        session.compile({loss}, {.updates = {update}, .optimiser = {.level = level}});
+        session.compile({loss}, {.updates = {update}, .compiler = {.level = level}});
     std::vector<Tensor> seen;
     for (int i = 0; i < 3; ++i) {
       seen.push_back(step({{"x", Tensor::full(f32, {4, 3}, 0.7)}})[0]);

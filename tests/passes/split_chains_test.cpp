@@ -34,7 +34,7 @@ using Build = std::function<Vars(Graph& graph)>;
 std::vector<Tensor> results_of(const Build& build, bool split) {
   Session session;
   Graph graph = session.graph();
-  const Executable run = session.compile(build(graph), {.optimiser = {.split_chains = split}});
+  const Executable run = session.compile(build(graph), {.compiler = {.split_chains = split}});
   Feeds feeds;
   for (Op input : graph.inputs()) {
     Shape shape;

@@ -123,41 +123,14 @@ TEST(SumByParts, ProductsOfTwoConcatenations) {
   EXPECT_EQ(count_needed(copy, "matmul"), 1U);
 }
 
-void expect_equal_results(const std::function<Vars(Graph& graph)>& build, std::int64_t symbols) {
-  std::vector<std::vector<Tensor>> found;
-  for (const bool by_parts : {false, true}) {
-    Session session;
-    Graph graph = session.graph();
-    OptimiserOptions optimiser{.split_chains = true};
-    if (!by_parts) {
-      optimiser.disabled = {"sum-by-parts"};
-    }
-    const Executable run = session.compile(build(graph), {.optimiser = optimiser});
-    Feeds feeds;
-    for (Op input : graph.inputs()) {
-      Shape shape;
-      for (Dim dim : input.output().shape()) {
-        shape.push_back(dim.is_constant() ? dim.constant() : symbols);
-      }
-      feeds[input.output().name()] = wave(shape);
-    }
-    found.push_back(run(feeds).tensors());
-  }
-  for (std::size_t i = 0; i < found[0].size(); ++i) {
-    ASSERT_EQ(found[0][i].shape(), found[1][i].shape()) << i;
-    const auto a = found[0][i].to_vector<float>(), b = found[1][i].to_vector<float>();
-    for (std::size_t n = 0; n < a.size(); ++n) {
-      ASSERT_NEAR(a[n], b[n], 2e-3 + 1e-4 * std::abs(a[n])) << i << " at " << n;
-    }
-  }
-}
-
 TEST(SumByParts, ValuesStay) {
   for (const Build& build : {kSums, kProducts}) {
-    expect_equal_results([&](Graph& graph) { return on_parts(graph, build); }, 0);
+    expect_equal_values(
+        "sum-by-parts", [&](Graph& graph) { return on_parts(graph, build); }, 0);
   }
   for (const std::int64_t steps : {0, 1, 7}) {
-    expect_equal_results(
+    expect_equal_values(
+        "sum-by-parts",
         [&](Graph& graph) { return on_parts(graph, kSums, {.steps = "steps", .batch = "batch"}); },
         steps);
   }
@@ -173,12 +146,12 @@ TEST(SumByParts, GradientsOfGates) {
   Session session({.engines = {"scan:when=always"}});
   Graph graph = session.graph();
   const Vars values = build(graph);
-  const auto widest = [&](const OptimiserOptions& options) {
-    return widest_concat(optimise(graph, values, {}, options));
+  const auto widest = [&](const CompilerOptions& options) {
+    return widest_concat(run_passes(graph, values, {}, options));
   };
   EXPECT_GT(widest({.disabled = {"sum-by-parts"}, .split_chains = true}), 1000);
   EXPECT_EQ(widest({.split_chains = true}), 12 * 4);
-  expect_equal_results(build, 5);
+  expect_equal_values("sum-by-parts", build, 5);
 }
 
 }  // namespace antichain::sum_by_parts_test

@@ -137,7 +137,7 @@ std::string check(const Case& c, int level) {
   for (const Expectation& expectation : expectations) {
     values.push_back(expectation.value);
   }
-  const Results results = session.compile(values, {.optimiser = {.level = level}})(feeds);
+  const Results results = session.compile(values, {.compiler = {.level = level}})(feeds);
   std::string failures;
   for (std::size_t i = 0; i < expectations.size(); ++i) {
     const auto& [what, value, expected, derivative] = expectations[i];

@@ -58,7 +58,7 @@ TEST_P(EveryRecipe, LosesTheSameAtLevelThree) {
   double losses[2];
   for (const int level : {2, 3}) {
     RecipeContext context = small_context();
-    context.optimiser.level = level;
+    context.compiler.level = level;
     RecipeRun run(find_recipe(GetParam()), context);
     losses[level - 2] = run.train({.max_steps = 3}).train_loss;
   }

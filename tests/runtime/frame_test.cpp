@@ -35,7 +35,7 @@ TEST_F(FrameTest, ElementwiseOpsWorkInPlace) {
   for (int i = 0; i < 10; ++i) {
     y = tanh(y) * x;
   }
-  const Executable run = session.compile({sum(y)}, {.optimiser = {.level = 1}});
+  const Executable run = session.compile({sum(y)}, {.compiler = {.level = 1}});
   EXPECT_EQ(memory_after(run, {{"x", Tensor::full(f32, {kSize}, 1)}}), kBytes);
 }
 

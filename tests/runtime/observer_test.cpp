@@ -42,7 +42,7 @@ TEST(FiniteCheck, SaysWhatTheOpHasOverwritten) {
   Graph graph = session.graph();
   const Var x = graph.input("x", f32, {2}), y = exp(x) * 1;
   graph.set_name(y, "y");
-  const Executable run = session.compile({sum(log(y - 4))}, {.optimiser = {.level = 0}});
+  const Executable run = session.compile({sum(log(y - 4))}, {.compiler = {.level = 0}});
   FiniteCheck check;
   try {
     run.run({{"x", Tensor::full(f32, {2}, 0.5)}}, {&check});
@@ -59,7 +59,7 @@ TEST(FiniteCheck, NamesTheOpAndItsInputs) {
   Graph graph = session.graph();
   const Var x = graph.input("x", f32, {2, 2});
   const Var y = sum(exp(log(x)));
-  const Executable run = session.compile({y}, {.optimiser = {.level = 1}});
+  const Executable run = session.compile({y}, {.compiler = {.level = 1}});
   FiniteCheck check;
   EXPECT_NO_THROW(run.run({{"x", Tensor::full(f32, {2, 2}, 1)}}, {&check}));
   const Feeds feeds = {{"x", Tensor::of<float>({2, 2}, {1, 2, -3, 4})}};

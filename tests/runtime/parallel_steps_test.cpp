@@ -47,12 +47,12 @@ struct Trained {
   std::size_t parallel_steps;
 };
 
-Trained train(const Model& model, const OptimiserOptions& options) {
+Trained train(const Model& model, const CompilerOptions& options) {
   Session session({.seed = 3});
   Graph graph = session.graph();
   const Var loss = model.loss(graph);
   const Executable step =
-      session.compile({loss}, {.updates = optim::adam(loss, {.lr = 0.01}), .optimiser = options});
+      session.compile({loss}, {.updates = optim::adam(loss, {.lr = 0.01}), .compiler = options});
   Trained trained;
   for (int i = 0; i < 20; ++i) {
     trained.losses.push_back(step(model.feeds)[0]);
@@ -112,7 +112,7 @@ TEST(ParallelSteps, ErrorsReachTheCaller) {
 // has never run, nobody has found any before.
 TEST(ParallelSteps, FindSizesAtTheSameTime) {
   const cpu::Threads scope(2);
-  const auto gradients = [](const OptimiserOptions& options) {
+  const auto gradients = [](const CompilerOptions& options) {
     Session session;
     Graph graph = session.graph();
     const Var x = graph.input("x", f64, {40}), factor = graph.input("factor", f64, {});
@@ -126,7 +126,7 @@ TEST(ParallelSteps, FindSizesAtTheSameTime) {
     for (const double start : {0.1, 0.2}) {
       loss = loss + sum(chain(scalar(graph, f64, start), x, step).all);
     }
-    const Executable run = session.compile(grad(loss, {x, factor}), {.optimiser = options});
+    const Executable run = session.compile(grad(loss, {x, factor}), {.compiler = options});
     const Tensor values = Tensor::full(f64, {40}, 0.7);
     const Feeds feeds = {{"x", values}, {"factor", Tensor::scalar(1.3)}};
     std::vector<Tensor> found = run(feeds).tensors();

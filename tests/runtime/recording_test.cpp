@@ -136,7 +136,7 @@ class RecordedRuns : public testing::Test {
   // w becomes -w, of which it returns the negative: the old value.
   Executable negating_step() {
     const Var w = parameter("w", full(graph, f32, {2}, 3));
-    return session.compile({negate(assign(graph, "w", negate(w)))}, {.optimiser = {.level = 0}});
+    return session.compile({negate(assign(graph, "w", negate(w)))}, {.compiler = {.level = 0}});
   }
   float state() { return session.states().get("w").to_vector<float>()[0]; }
 
@@ -198,7 +198,7 @@ TEST_F(RecordedRuns, AreRightInEveryOrderThatTheStepsAllow) {
   }
   results.push_back(negate(assign(graph, "w", negate(w))));
   const Executable step = session.compile(
-      results, {.optimiser = {.level = 2, .disabled = {"fuse-elementwise", "simplify"}}});
+      results, {.compiler = {.level = 2, .disabled = {"fuse-elementwise", "simplify"}}});
   for (int run = 0; run < 4; ++run) {
     const float old = run % 2 == 0 ? 3 : -3, fed = static_cast<float>(run + 1);
     const Results found = step({{"x", Tensor::full(f32, {2}, fed)}});

@@ -1,15 +1,18 @@
 // Ops with regions: call, chain, loop, cond.
 //
 // Inputs and region parameters, in this order:
-//   call   inputs: captured values            body(captured)                         -> outputs
-//   chain  inputs: states, xs, captured       body(step, states, x slices, captured) -> states, y
-//   slices loop   inputs: states, captured           condition, body(step, states, captured) cond
-//   inputs: predicate, captured        then(captured), else(captured)         -> outputs
-// `step` is an i64 scalar. Outputs of chain: last states, states before each step (stacked), ys
-// (stacked). Of loop: last states, states before each step (stacked, length known at run time), the
-// number of steps. The stacked states are what derivatives need; an output that nobody reads is not
-// kept. A chain with `slots`, made for a memory budget, keeps that many rows of them
-// (antichain/ops/control_flow/replayed_chain.h).
+//   op     inputs                       regions
+//   call   captured                     body(captured)                         -> outputs
+//   chain  states, xs, captured         body(step, states, x slices, captured) -> states, y slices
+//   loop   states, captured by          condition(step, states, captured)      -> whether to go on
+//          condition, by body           body(step, states, captured)           -> states
+//   cond   predicate, captured by       then(captured)                         -> outputs
+//          then, by otherwise           otherwise(captured)                    -> outputs
+// `step` is an i64 scalar. Outputs, where "stacked" means along a new first axis:
+//   chain  last states, states before each step (stacked), ys (stacked)
+//   loop   last states, states before each step (stacked, length known at run time), steps taken
+// The stacked states are what derivatives need; an output that nobody reads is not kept. A chain
+// with `slots`, made for a memory budget, keeps that many rows of them (replayed_chain.h).
 #pragma once
 
 #include <functional>

@@ -122,6 +122,18 @@ std::vector<std::size_t> product_inputs(Op fused) {
   return numbers;
 }
 
+std::string why_not_by_blocks(Op fused, const OpDef& product) {
+  const OpDef& own = product_of(fused).def();
+  if (&own != &product) {
+    return "its product is " + own.name;
+  }
+  Graph& graph = fused.graph();
+  const bool checks_sizes = std::ranges::any_of(graph.region(fused.regions()[0]).ops, [&](OpId id) {
+    return !graph.constraints(graph.op(id)).empty();
+  });
+  return checks_sizes ? "sizes in the body must be checked" : "";
+}
+
 ProductParts::ProductParts(const KernelContext& context, std::vector<std::size_t> read)
     : op_(product_of(context.op)), factors_(product_inputs(context.op)), read_(std::move(read)) {
   const Var product = op_.output();

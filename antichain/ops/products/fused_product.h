@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "antichain/graph/kernel_context.h"
 #include "antichain/ops/control_flow/control_flow.h"
@@ -25,6 +26,9 @@ Vars fused_product(Graph& graph, const std::function<Vars()>& body, Place place 
 Op product_of(Op fused);
 /// Returns which inputs of such an op the product reads.
 std::vector<std::size_t> product_inputs(Op fused);
+/// Says why such an op cannot be computed by kernels that know no other product than this, and
+/// whose element-wise ops check no sizes; empty if it can.
+std::string why_not_by_blocks(Op fused, const OpDef& product);
 
 /// What kernels for the two halves of such an op see of it. The product is a value of its own here:
 /// an output of the first half, and an input of the second, behind the others.

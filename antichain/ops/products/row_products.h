@@ -1,5 +1,5 @@
 // row_products: several sums over the rows of several matrices, in one walk over them. The
-// gradients of a layer's weights and biases are such sums; optimisers put them together
+// gradients of a layer's weights and biases are such sums; the pass join-sums puts them together
 // (passes/sums/join_sums.h).
 #pragma once
 

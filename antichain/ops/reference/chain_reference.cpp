@@ -11,7 +11,7 @@ namespace antichain {
 namespace {
 
 // Where one state is read from and written to.
-struct StateWalk {
+struct StateViews {
   Tensor now, next;   // before and after the present step
   Tensor between[2];  // for what is not stacked
 };
@@ -19,14 +19,14 @@ struct StateWalk {
 // What a chain keeps from run to run; every tensor in it is a view that moves along with the steps.
 struct ChainMemory {
   StepNumber step;
-  std::vector<StateWalk> states;
+  std::vector<StateViews> states;
   std::vector<Tensor> xs, ys;
   std::vector<std::int64_t> stored;  // with slots: the steps whose states go into rows 0, 1, ...
   std::vector<const Tensor*> arguments;
   std::vector<Tensor*> results;
 };
 
-// What memory the walk of a state finds among the outputs.
+// What memory a state finds among the outputs.
 struct StateOutputs {
   bool last, stacked;  // whether they are wanted and have memory
   bool few;            // the stacked ones are few: those of slots, and a last one to work in
@@ -102,7 +102,7 @@ class ChainRun {
   }
 
  private:
-  StateWalk& state(int i) { return memory_.states[static_cast<std::size_t>(i)]; }
+  StateViews& state(int i) { return memory_.states[static_cast<std::size_t>(i)]; }
   bool is_wanted(int output) const { return context_.wanted[static_cast<std::size_t>(output)]; }
   std::int64_t position_of(std::int64_t n) const { return reverse_ ? length_ - 1 - n : n; }
 
@@ -164,23 +164,23 @@ class ChainRun {
   // that it is not read from. Those are the output, where nothing may lie before the last step, and
   // the last row, where nothing may lie before the step that is kept there: hence the parity.
   void choose_target(int i, std::int64_t n) {
-    StateWalk& walk = state(i);
+    StateViews& views = state(i);
     const std::int64_t step = n + 1;  // before which it is the state
     const bool stacked = step < length_ && is_wanted(num_states_ + i);
     if (const auto row = stacked ? row_of(step) : std::nullopt) {
-      select_step(walk.next, context_.out(num_states_ + i), *row);
+      select_step(views.next, context_.out(num_states_ + i), *row);
     } else if (stacked) {
       const std::int64_t kept = *std::ranges::lower_bound(memory_.stored, step);
-      walk.next = walk.between[(kept - step + 1) % 2];
+      views.next = views.between[(kept - step + 1) % 2];
     } else {
-      walk.next = walk.between[(length_ - step) % 2];
+      views.next = views.between[(length_ - step) % 2];
     }
   }
 
   // Whoever still holds memory keeps others from writing there.
   void let_go() {
-    for (StateWalk& walk : memory_.states) {
-      for (Tensor* view : {&walk.now, &walk.next, &walk.between[0], &walk.between[1]}) {
+    for (StateViews& views : memory_.states) {
+      for (Tensor* view : {&views.now, &views.next, &views.between[0], &views.between[1]}) {
         view->drop_memory();
       }
     }

@@ -43,8 +43,8 @@ struct WeightedScanInputs {
 
 /// Returns the states before each step, and the last. Of the algorithms there are `serial` and
 /// `chunked`; `transposed` is not used.
-/// With the attribute `factors`, which optimisers set, there are further results: by weight, what
-/// it is multiplied by in each step, u, [time, ..., units].
+/// With the attribute `factors`, which the pass scan-factors sets, there are further results: by
+/// weight, what it is multiplied by in each step, u, [time, ..., units].
 AffineScan weighted_scan(const WeightedForm& form, const WeightedScanInputs& inputs,
                          const AffineScanOptions& options = {});
 

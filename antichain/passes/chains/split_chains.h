@@ -1,4 +1,6 @@
-// split-chains: takes out of the bodies of chains what need not be computed step by step.
+// split-chains: takes out of the bodies of chains what need not be computed step by step
+// (loop-invariant code motion, LICM, of values that are computed for all steps at once; splitting
+// of loops, "loop fission").
 //
 // Before the chain: products, and what follows them, that need no state. In a chain that goes back
 // these are those of the chain that went forward. Behind the chain: products and sums that only

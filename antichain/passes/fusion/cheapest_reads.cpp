@@ -37,21 +37,21 @@ class CheapestReads {
     first_ = cut_.add_node();
     second_ = cut_.add_node();
     for (const Index n : candidates_) {  // what they read comes first
-      const Place place = place_of(ops_[n].output(), true);
-      cut_.add_cost(first_, place.in, kOpCost);
+      const ReadNodes nodes = nodes_of(ops_[n].output(), true);
+      cut_.add_cost(first_, nodes.in, kOpCost);
       for (Var input : ops_[n].inputs()) {
         const Index before = found_.maker(input);
         const bool again = before != Groups::kNone && candidates_.contains(before);
-        cut_.add_cost(place_of(input, again).out, place.in, MinCut::kNever);
+        cut_.add_cost(nodes_of(input, again).out, nodes.in, MinCut::kNever);
       }
     }
     for (Var value : needed_) {
-      cut_.add_cost(places_.at(value.id()).out, second_, MinCut::kNever);
+      cut_.add_cost(nodes_.at(value.id()).out, second_, MinCut::kNever);
     }
     const std::vector<bool> is_first = cut_.first_side(first_, second_);
     std::vector<Index> result;
     for (const Index n : candidates_) {
-      if (!is_first[places_.at(ops_[n].output().id()).in]) {
+      if (!is_first[nodes_.at(ops_[n].output().id()).in]) {
         result.push_back(n);
       }
     }
@@ -61,7 +61,7 @@ class CheapestReads {
   }
 
  private:
-  struct Place {
+  struct ReadNodes {
     std::size_t in, out;  // between them is what reading costs
   };
 
@@ -112,15 +112,15 @@ class CheapestReads {
     std::erase_if(needed_, [this](Var value) { return there_.contains(value.id()); });
   }
 
-  Place place_of(Var value, bool is_computed) {
-    const auto known = places_.find(value.id());
-    if (known != places_.end()) {
+  ReadNodes nodes_of(Var value, bool is_computed) {
+    const auto known = nodes_.find(value.id());
+    if (known != nodes_.end()) {
       return known->second;
     }
-    const Place place{is_computed ? cut_.add_node() : first_, cut_.add_node()};
-    cut_.add_cost(place.in, place.out, read_cost(value, is_computed));
-    places_.emplace(value.id(), place);
-    return place;
+    const ReadNodes nodes{is_computed ? cut_.add_node() : first_, cut_.add_node()};
+    cut_.add_cost(nodes.in, nodes.out, read_cost(value, is_computed));
+    nodes_.emplace(value.id(), nodes);
+    return nodes;
   }
 
   // Whether the group has a value in any case.
@@ -181,7 +181,7 @@ class CheapestReads {
   std::set<Index> candidates_;
   MinCut cut_;
   std::size_t first_ = 0, second_ = 0;
-  std::unordered_map<VarId, Place> places_;
+  std::unordered_map<VarId, ReadNodes> nodes_;
 };
 
 }  // namespace

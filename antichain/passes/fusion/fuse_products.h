@@ -1,6 +1,6 @@
-// The pass that puts what follows a matrix product or a convolution (bias, activation, residual,
-// the mask of a gradient) together with it into a `fused_product`, forward and backward alike, in
-// every region.
+// The pass that puts what follows a matrix product or a convolution (its epilogue: bias,
+// activation, residual, the mask of a gradient) together with it into a `fused_product`, forward
+// and backward alike, in every region.
 //
 // Which: a product whose value has exactly one reader, a `fused` op or an element-wise op that
 // computes values of the product's shape from it, becomes one op with that reader. Of several

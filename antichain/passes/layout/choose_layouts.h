@@ -10,8 +10,8 @@
 // would change all regions of the op and whoever else uses them.
 #pragma once
 
+#include "antichain/passes/compiler_options.h"
 #include "antichain/passes/graph_copy.h"
-#include "antichain/passes/optimiser_options.h"
 
 namespace antichain {
 

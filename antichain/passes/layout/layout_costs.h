@@ -10,7 +10,7 @@
 
 #include "antichain/graph/graph.h"
 #include "antichain/graph/op_def.h"
-#include "antichain/passes/optimiser_options.h"
+#include "antichain/passes/compiler_options.h"
 
 namespace antichain {
 

@@ -1,4 +1,5 @@
-// Programs that compute values again instead of keeping them.
+// Programs that compute values again instead of keeping them (rematerialisation, activation or
+// gradient checkpointing).
 #pragma once
 
 #include <span>

@@ -1,9 +1,10 @@
-// The pass that lets nobody wait for writes that run anyway.
+// The pass that drops control edges from a value to a state write when only the write's own effect
+// is needed.
 //
 // A layer may say that its output waits for writes of states, so that whoever computes the output
 // updates them (nn::batch_norm does): by an op that changes nothing but has control edges. In an
-// executable all that is needed runs, so the writes may be asked for by themselves; what is before
-// such an op and what is behind it can then be computed together.
+// executable such writes become ops that run for their effect; what comes before the waiting op and
+// what comes after it can then be fused.
 #pragma once
 
 #include "antichain/passes/graph_copy.h"

@@ -1,5 +1,5 @@
-// Convolution as a matrix product (Chellapilla, Puri and Simard 2006): the elements under each
-// window become a column, columns[in * window, windows].
+// Convolution as a matrix product, im2col (Chellapilla, Puri and Simard 2006): the elements under
+// each window become a column, columns[in * window, windows].
 #pragma once
 
 #include <cstdint>

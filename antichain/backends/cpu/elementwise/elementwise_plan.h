@@ -1,4 +1,4 @@
-// How element-wise ops walk their operands: outputs that are packed, inputs that are any views
+// How element-wise ops read their operands: outputs that are packed, inputs that are any views
 // broadcast to them, loops that take packed pieces. Several ops are computed together: all of them
 // on one piece, which stays in the nearest cache, before the next.
 #pragma once
@@ -72,12 +72,12 @@ class ElementwisePlan {
  private:
   // How the loops get at an input.
   enum class Access {
-    direct,   // in place: it is packed as the outputs are
-    pattern,  // from a buffer, filled once: the same `period` elements over and over
-    row,      // in place: it is packed along the last axis, and pieces end where rows end
-    block,    // in place: it comes with each block
-    walk,     // from a buffer, filled for every piece
-    unused,   // nobody reads it: a number that became part of compiled code
+    direct,    // in place: it is packed as the outputs are
+    pattern,   // from a buffer, filled once: the same `period` elements over and over
+    row,       // in place: it is packed along the last axis, and pieces end where rows end
+    block,     // in place: it comes with each block
+    gathered,  // from a buffer, filled for every piece
+    unused,    // nobody reads it: a number that became part of compiled code
   };
   struct Input {
     Access access = Access::direct;

@@ -5,6 +5,7 @@
 
 #include "antichain/backends/cpu/elementwise/elementwise.h"
 #include "antichain/backends/cpu/jit/jit_compiler.h"
+#include "antichain/backends/cpu/jit/op_code.h"
 #include "antichain/graph/structural_ops.h"
 #include "antichain/ops/products/fused_product.h"
 

@@ -7,6 +7,7 @@
 #include "antichain/backends/cpu/threads/parallel.h"
 #include "antichain/ops/reference/compute.h"
 #include "antichain/ops/rows/along_axis.h"
+#include "antichain/ops/rows/reduce.h"
 
 namespace antichain::cpu {
 
@@ -105,24 +106,20 @@ auto plan_arg(const FoldLevel& level, bool largest) {
   };
 }
 
-// How a running sum walks.
-struct Walk {
-  bool exclusive, reverse;
-};
-
-// Adds up `count` lines from position `begin` to `end` of the walk, beginning with totals. Elements
-// of a line are `step` apart, the lines themselves kBetween, or `between` when that is 0.
+// Adds up `count` lines from position `begin` to `end`, in the order of adding, beginning with
+// totals. Elements of a line are `step` apart, the lines themselves kBetween, or `between` when
+// that is 0.
 template <std::int64_t kBetween, class T, class C>
-void add_up(const T* x, T* out, std::int64_t size, std::int64_t step, const Walk& walk,
+void add_up(const T* x, T* out, std::int64_t size, std::int64_t step, const CumsumOptions& options,
             std::int64_t begin, std::int64_t end, std::int64_t between, std::int64_t count,
             C* totals) {
   for (std::int64_t n = begin; n < end; ++n) {
-    const std::int64_t row = (walk.reverse ? size - 1 - n : n) * step;
+    const std::int64_t row = (options.reverse ? size - 1 - n : n) * step;
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t at = row + i * (kBetween == 0 ? between : kBetween);
       const C before = totals[i], total = before + convert<C>(x[at]);
       totals[i] = total;
-      out[at] = convert<T>(walk.exclusive ? before : total);
+      out[at] = convert<T>(options.exclusive ? before : total);
     }
   }
 }
@@ -130,7 +127,7 @@ void add_up(const T* x, T* out, std::int64_t size, std::int64_t step, const Walk
 // A few long lines are cut into pieces: first their sums, then what comes before each of them, then
 // the elements.
 template <class T, class C>
-void add_up_pieces(const T* x, T* out, const AxisSplit& split, const Walk& walk,
+void add_up_pieces(const T* x, T* out, const AxisSplit& split, const CumsumOptions& options,
                    std::int64_t pieces, C* sums) {
   const auto end_of = [&](std::int64_t piece) {
     return std::min(split.size, (piece + 1) * kAlongTask);
@@ -140,7 +137,7 @@ void add_up_pieces(const T* x, T* out, const AxisSplit& split, const Walk& walk,
     const std::int64_t piece = task % pieces;
     C total = 0;
     for (std::int64_t n = piece * kAlongTask; n < end_of(piece); ++n) {
-      total += convert<C>(line[walk.reverse ? split.size - 1 - n : n]);
+      total += convert<C>(line[options.reverse ? split.size - 1 - n : n]);
     }
     sums[task] = total;
   });
@@ -155,7 +152,7 @@ void add_up_pieces(const T* x, T* out, const AxisSplit& split, const Walk& walk,
   }
   parallel_tasks(split.outer * pieces, [&](std::int64_t task) {
     const std::int64_t line = task / pieces * split.size, piece = task % pieces;
-    add_up<0>(x + line, out + line, split.size, 1, walk, piece * kAlongTask, end_of(piece), 0, 1,
+    add_up<0>(x + line, out + line, split.size, 1, options, piece * kAlongTask, end_of(piece), 0, 1,
               sums + task);
   });
 }
@@ -164,7 +161,7 @@ KernelFunction plan_cumsum(const KernelContext& context) {
   constexpr std::int64_t kFewLines = 64;
   const Tensor& x = context.in(0);
   const AxisSplit split(x.shape(), context.axis("axis", x.rank()));
-  const Walk walk{context.attr<bool>("exclusive"), context.attr<bool>("reverse")};
+  const CumsumOptions options{context.attr<bool>("exclusive"), context.attr<bool>("reverse")};
   const bool in_pieces = split.inner == 1 && split.outer < kFewLines && split.size > kAlongTask;
   const std::int64_t pieces = in_pieces ? (split.size + kAlongTask - 1) / kAlongTask : 0;
   return visit_dtype(x.dtype(), [&](auto zero) -> KernelFunction {
@@ -176,7 +173,7 @@ KernelFunction plan_cumsum(const KernelContext& context) {
       const T* values = run.in(0).data<T>();
       T* out = run.out().data<T>();
       if (in_pieces) {
-        add_up_pieces(values, out, split, walk, pieces, sums->data());
+        add_up_pieces(values, out, split, options, pieces, sums->data());
         return;
       }
       if (split.inner == 1) {
@@ -188,7 +185,7 @@ KernelFunction plan_cumsum(const KernelContext& context) {
           for (std::int64_t line = begin; line < end; line += kLines) {
             C totals[kLines] = {};
             const std::int64_t at = line * split.size, lines = std::min(kLines, end - line);
-            add_up<0>(values + at, out + at, split.size, 1, walk, 0, split.size, split.size,
+            add_up<0>(values + at, out + at, split.size, 1, options, 0, split.size, split.size,
                       lines == kLines ? kLines : lines, totals);
           }
         });
@@ -197,7 +194,7 @@ KernelFunction plan_cumsum(const KernelContext& context) {
       for_each_column_block(split, [&](std::int64_t outer, std::int64_t first, std::int64_t last) {
         C totals[kAlongColumns] = {};
         const std::int64_t at = outer * split.size * split.inner + first;
-        add_up<1>(values + at, out + at, split.size, split.inner, walk, 0, split.size, 1,
+        add_up<1>(values + at, out + at, split.size, split.inner, options, 0, split.size, 1,
                   last - first, totals);
       });
     };

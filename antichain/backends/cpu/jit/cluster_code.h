@@ -18,9 +18,6 @@ namespace antichain::cpu {
 /// element for element.
 using ClusterLoop = void (*)(const void* const* in, void* const* out, std::int64_t count);
 
-/// Returns whether there is code for an element-wise op on its element types.
-bool has_code(Op op);
-
 /// Ops in order that are computed in one loop.
 struct Cluster {
   struct Step {

@@ -13,18 +13,11 @@ namespace {
 
 Support supports_fused_product(SimdLevel level, Op op, const ProductKernel& kernel,
                                JitCompiler* jit) {
-  Graph& graph = op.graph();
-  const Op product = product_of(op);
-  if (&product.def() != kernel.def) {
-    return Support::no("its product is " + product.def().name);
+  if (const std::string why = why_not_by_blocks(op, *kernel.def); !why.empty()) {
+    return Support::no(why);
   }
-  if (Support support = kernel.supports(product); !support.yes) {
+  if (Support support = kernel.supports(product_of(op)); !support.yes) {
     return support;
-  }
-  for (OpId id : graph.region(op.regions()[0]).ops) {
-    if (!graph.constraints(graph.op(id)).empty()) {
-      return Support::no("sizes in the body must be checked");
-    }
   }
   return supports_steps(level, op, fused_steps(level, op), jit);
 }

@@ -52,8 +52,7 @@ class Reduction {
   std::int64_t outputs() const { return outputs_; }
   std::int64_t count() const { return count_; }
   /// Returns whether the innermost axis is kept; and whether outputs are put together from chunks:
-  /// otherwise they are finished one block
-  /// after another, while their elements are in a cache.
+  /// otherwise they are finished one block after another, while their elements are in a cache.
   bool by_columns() const { return by_columns_; }
   bool in_chunks() const { return chunks_ > 1; }
   /// Returns how many elements of an output make a chunk, and how many chunks an output has.

@@ -1,6 +1,7 @@
 // The loops of row-wise kernels. Compiled per level.
 #include "antichain/backends/cpu/simd/apply_loops.h"
 
+#include "antichain/backends/cpu/simd/by_dtype.h"
 #include "antichain/backends/cpu/simd/fold_row.h"
 
 namespace antichain::cpu {
@@ -183,18 +184,15 @@ constexpr ApplyLoops kApplyLoops = {
     apply_to<Normalize, ByRowThenColumn, S>,
 };
 
+constexpr auto kAllApplyLoops = by_float<ApplyLoops>([]<class S>() { return &kApplyLoops<S>; });
+
 }  // namespace
 
 }  // namespace ANTICHAIN_SIMD_LEVEL
 
 template <>
 const ApplyLoops& apply_loops<kSimdLevel>(DType dtype) {
-  switch (dtype) {
-    case DType::f64: return ANTICHAIN_SIMD_LEVEL::kApplyLoops<double>;
-    case DType::bf16: return ANTICHAIN_SIMD_LEVEL::kApplyLoops<bfloat16>;
-    case DType::f16: return ANTICHAIN_SIMD_LEVEL::kApplyLoops<float16>;
-    default: return ANTICHAIN_SIMD_LEVEL::kApplyLoops<float>;
-  }
+  return *ANTICHAIN_SIMD_LEVEL::kAllApplyLoops.tables[static_cast<int>(dtype)];
 }
 
 }  // namespace antichain::cpu

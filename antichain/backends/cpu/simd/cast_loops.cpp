@@ -1,6 +1,7 @@
 // cast, select and clip: operators without a functor. Compiled per level.
 #include <limits>
 
+#include "antichain/backends/cpu/simd/by_dtype.h"
 #include "antichain/backends/cpu/simd/make_loop.h"
 #include "antichain/backends/cpu/simd/vector.h"
 
@@ -89,23 +90,23 @@ constexpr ElementLoop make_cast() {
   }
 }
 
-struct CastRow {
-  ElementLoop to[kNumDTypes];
+struct LoopsByType {
+  ElementLoop of[kNumDTypes];
 };
 
-// In the order of DType.
-template <class From>
-constexpr CastRow cast_row() {
-  return {{make_cast<From, float>(), make_cast<From, double>(), make_cast<From, bfloat16>(),
-           make_cast<From, float16>(), make_cast<From, std::int8_t>(),
-           make_cast<From, std::int32_t>(), make_cast<From, std::int64_t>(),
-           make_cast<From, std::uint8_t>(), make_cast<From, bool>()}};
-}
+struct CastTable {
+  LoopsByType from[kNumDTypes];
+};
 
-constexpr CastRow kCasts[kNumDTypes] = {
-    cast_row<float>(),        cast_row<double>(),       cast_row<bfloat16>(),
-    cast_row<float16>(),      cast_row<std::int8_t>(),  cast_row<std::int32_t>(),
-    cast_row<std::int64_t>(), cast_row<std::uint8_t>(), cast_row<bool>()};
+constexpr CastTable kCasts = [] {
+  CastTable table{};
+  set_everything(table.from, []<class From>() {
+    LoopsByType row{};
+    set_everything(row.of, []<class To>() { return make_cast<From, To>(); });
+    return row;
+  });
+  return table;
+}();
 
 template <class S>
 [[gnu::flatten, gnu::noinline]] void select(const void* const* in, void* out, std::int64_t count) {
@@ -125,11 +126,11 @@ template <class S>
   }
 }
 
-// In the order of DType.
-constexpr ElementLoop kSelects[kNumDTypes] = {
-    select<float>,        select<double>,       select<bfloat16>,
-    select<float16>,      select<std::int8_t>,  select<std::int32_t>,
-    select<std::int64_t>, select<std::uint8_t>, select<bool>};
+constexpr LoopsByType kSelects = [] {
+  LoopsByType row{};
+  set_everything(row.of, []<class S>() -> ElementLoop { return select<S>; });
+  return row;
+}();
 
 template <class S>
 [[gnu::flatten, gnu::noinline]] void clip(const void* const* in, void* out, std::int64_t count) {
@@ -155,29 +156,35 @@ void clip_half(const void* const* in, void* out, std::int64_t count) {
   }
 }
 
+constexpr LoopsByType kClips = [] {
+  LoopsByType row{};
+  set_floats(row.of, []<class S>() -> ElementLoop {
+    if constexpr (std::is_same_v<S, float16>) {
+      return clip_half;
+    } else {
+      return clip<S>;
+    }
+  });
+  return row;
+}();
+
 }  // namespace
 
 }  // namespace ANTICHAIN_SIMD_LEVEL
 
 template <>
 ElementLoop cast_loop<kSimdLevel>(DType from, DType to) {
-  return ANTICHAIN_SIMD_LEVEL::kCasts[static_cast<int>(from)].to[static_cast<int>(to)];
+  return ANTICHAIN_SIMD_LEVEL::kCasts.from[static_cast<int>(from)].of[static_cast<int>(to)];
 }
 
 template <>
 ElementLoop select_loop<kSimdLevel>(DType dtype) {
-  return ANTICHAIN_SIMD_LEVEL::kSelects[static_cast<int>(dtype)];
+  return ANTICHAIN_SIMD_LEVEL::kSelects.of[static_cast<int>(dtype)];
 }
 
 template <>
 ElementLoop clip_loop<kSimdLevel>(DType dtype) {
-  switch (dtype) {
-    case f32: return ANTICHAIN_SIMD_LEVEL::clip<float>;
-    case f64: return ANTICHAIN_SIMD_LEVEL::clip<double>;
-    case bf16: return ANTICHAIN_SIMD_LEVEL::clip<bfloat16>;
-    case f16: return ANTICHAIN_SIMD_LEVEL::clip_half;
-    default: return nullptr;
-  }
+  return ANTICHAIN_SIMD_LEVEL::kClips.of[static_cast<int>(dtype)];
 }
 
 }  // namespace antichain::cpu

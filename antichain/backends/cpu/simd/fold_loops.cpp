@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "antichain/backends/cpu/simd/by_dtype.h"
 #include "antichain/backends/cpu/simd/fold_columns.h"
 #include "antichain/backends/cpu/simd/fold_row.h"
 
@@ -158,32 +159,19 @@ void columns_of(const void* data, std::int64_t rows, std::int64_t stride, std::i
 }
 
 template <class F>
-constexpr void set_floats(FoldTable& table, Fold fold) {
-  FoldLoops* loops = table.loops[static_cast<int>(fold)];
-  loops[static_cast<int>(f32)] = {rows_of<F, float>, columns_of<F, float>};
-  loops[static_cast<int>(f64)] = {rows_of<F, double>, columns_of<F, double>};
-  loops[static_cast<int>(bf16)] = {rows_of<F, bfloat16>, columns_of<F, bfloat16>};
-  loops[static_cast<int>(f16)] = {rows_of<F, float16>, columns_of<F, float16>};
-}
-
-template <class F>
-constexpr void set_numbers(FoldTable& table, Fold fold) {
-  set_floats<F>(table, fold);
-  FoldLoops* loops = table.loops[static_cast<int>(fold)];
-  loops[static_cast<int>(i8)] = {rows_of<F, std::int8_t>, columns_of<F, std::int8_t>};
-  loops[static_cast<int>(i32)] = {rows_of<F, std::int32_t>, columns_of<F, std::int32_t>};
-  loops[static_cast<int>(i64)] = {rows_of<F, std::int64_t>, columns_of<F, std::int64_t>};
-  loops[static_cast<int>(u8)] = {rows_of<F, std::uint8_t>, columns_of<F, std::uint8_t>};
-}
+constexpr auto kLoops = []<class S>() {
+  return FoldLoops{rows_of<F, S>, columns_of<F, S>};
+};
 
 constexpr FoldTable make_table() {
   FoldTable table{};
-  set_numbers<Sum>(table, Fold::sum);
-  set_numbers<Product>(table, Fold::product);
-  set_numbers<Extreme<false>>(table, Fold::smallest);
-  set_numbers<Extreme<true>>(table, Fold::largest);
-  set_floats<Squares>(table, Fold::squares);
-  set_floats<Exponentials>(table, Fold::exponentials);
+  const auto loops = [&table](Fold fold) -> auto& { return table.loops[static_cast<int>(fold)]; };
+  set_numbers(loops(Fold::sum), kLoops<Sum>);
+  set_numbers(loops(Fold::product), kLoops<Product>);
+  set_numbers(loops(Fold::smallest), kLoops<Extreme<false>>);
+  set_numbers(loops(Fold::largest), kLoops<Extreme<true>>);
+  set_floats(loops(Fold::squares), kLoops<Squares>);
+  set_floats(loops(Fold::exponentials), kLoops<Exponentials>);
   return table;
 }
 

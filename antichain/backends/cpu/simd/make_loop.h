@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "antichain/backends/cpu/simd/by_dtype.h"
 #include "antichain/backends/cpu/simd/element.h"
 #include "antichain/backends/cpu/simd/loops.h"
 #include "antichain/backends/cpu/simd/wide_math.h"
@@ -135,21 +136,13 @@ constexpr ElementLoop make_loop() {
 template <class F, Takes kTakes, std::size_t... kInput>
 constexpr LoopRow make_row(const char* op) {
   LoopRow row{op, {}};
-  const auto set = [&row](DType dtype, ElementLoop loop) {
-    row.loops[static_cast<int>(dtype)] = loop;
-  };
-  set(f32, make_loop<F, float, kInput...>());
-  set(f64, make_loop<F, double, kInput...>());
-  set(bf16, make_loop<F, bfloat16, kInput...>());
-  set(f16, make_loop<F, float16, kInput...>());
-  if constexpr (kTakes != Takes::floats) {
-    set(i8, make_loop<F, std::int8_t, kInput...>());
-    set(i32, make_loop<F, std::int32_t, kInput...>());
-    set(i64, make_loop<F, std::int64_t, kInput...>());
-    set(u8, make_loop<F, std::uint8_t, kInput...>());
-  }
-  if constexpr (kTakes == Takes::everything) {
-    set(boolean, make_loop<F, bool, kInput...>());
+  const auto make = []<class S>() { return make_loop<F, S, kInput...>(); };
+  if constexpr (kTakes == Takes::floats) {
+    set_floats(row.loops, make);
+  } else if constexpr (kTakes == Takes::numbers) {
+    set_numbers(row.loops, make);
+  } else {
+    set_everything(row.loops, make);
   }
   return row;
 }

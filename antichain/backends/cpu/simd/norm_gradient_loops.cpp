@@ -2,6 +2,7 @@
 // difference may cancel.
 #include "antichain/backends/cpu/simd/norm_gradient_loops.h"
 
+#include "antichain/backends/cpu/simd/by_dtype.h"
 #include "antichain/backends/cpu/simd/fold.h"
 
 namespace antichain::cpu {
@@ -212,18 +213,16 @@ template <class S>
 constexpr NormGradientLoops kNormGradientLoops = {sum_row<S>, sum_columns<S>, change_row<S>,
                                                   change_columns<S>, softmax_rows<S>};
 
+constexpr auto kAllNormGradientLoops =
+    by_float<NormGradientLoops>([]<class S>() { return &kNormGradientLoops<S>; });
+
 }  // namespace
 
 }  // namespace ANTICHAIN_SIMD_LEVEL
 
 template <>
 const NormGradientLoops& norm_gradient_loops<kSimdLevel>(DType dtype) {
-  switch (dtype) {
-    case DType::f64: return ANTICHAIN_SIMD_LEVEL::kNormGradientLoops<double>;
-    case DType::bf16: return ANTICHAIN_SIMD_LEVEL::kNormGradientLoops<bfloat16>;
-    case DType::f16: return ANTICHAIN_SIMD_LEVEL::kNormGradientLoops<float16>;
-    default: return ANTICHAIN_SIMD_LEVEL::kNormGradientLoops<float>;
-  }
+  return *ANTICHAIN_SIMD_LEVEL::kAllNormGradientLoops.tables[static_cast<int>(dtype)];
 }
 
 }  // namespace antichain::cpu

@@ -1,6 +1,7 @@
 // The loops of scans. Compiled per level.
 #include "antichain/backends/cpu/simd/scan_loops.h"
 
+#include "antichain/backends/cpu/simd/by_dtype.h"
 #include "antichain/backends/cpu/simd/vector.h"
 
 namespace antichain::cpu {
@@ -321,10 +322,8 @@ template <class S>
 constexpr ScanLoops kMatrices = {run_matrices<S>, multiply_matrices<S>, join_matrices,
                                  apply_matrix};
 
-template <class S>
-const ScanLoops& loops_of(bool matrices) {
-  return matrices ? kMatrices<S> : kColumns<S>;
-}
+constexpr auto kAllColumns = by_float<ScanLoops>([]<class S>() { return &kColumns<S>; });
+constexpr auto kAllMatrices = by_float<ScanLoops>([]<class S>() { return &kMatrices<S>; });
 
 }  // namespace
 
@@ -332,12 +331,9 @@ const ScanLoops& loops_of(bool matrices) {
 
 template <>
 const ScanLoops& scan_loops<kSimdLevel>(bool matrices, DType dtype) {
-  switch (dtype) {
-    case DType::f64: return ANTICHAIN_SIMD_LEVEL::loops_of<double>(matrices);
-    case DType::bf16: return ANTICHAIN_SIMD_LEVEL::loops_of<bfloat16>(matrices);
-    case DType::f16: return ANTICHAIN_SIMD_LEVEL::loops_of<float16>(matrices);
-    default: return ANTICHAIN_SIMD_LEVEL::loops_of<float>(matrices);
-  }
+  const auto& all =
+      matrices ? ANTICHAIN_SIMD_LEVEL::kAllMatrices : ANTICHAIN_SIMD_LEVEL::kAllColumns;
+  return *all.tables[static_cast<int>(dtype)];
 }
 
 }  // namespace antichain::cpu

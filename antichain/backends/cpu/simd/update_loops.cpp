@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "antichain/backends/cpu/simd/by_dtype.h"
 #include "antichain/backends/cpu/simd/vector.h"
 #include "antichain/ops/state/update_rules.h"
 
@@ -68,10 +69,7 @@ template <class Rule, class S>
 template <class Rule>
 constexpr UpdateRow row(const char* op) {
   UpdateRow result{op, {}};
-  result.loops[static_cast<int>(f32)] = loop<Rule, float>;
-  result.loops[static_cast<int>(f64)] = loop<Rule, double>;
-  result.loops[static_cast<int>(bf16)] = loop<Rule, bfloat16>;
-  result.loops[static_cast<int>(f16)] = loop<Rule, float16>;
+  set_floats(result.loops, []<class S>() { return loop<Rule, S>; });
   return result;
 }
 

@@ -1,5 +1,5 @@
-// ChainBody: the body of a chain as one kernel computes it, a few rows of the states per block of
-// threads.
+// ChainBody: the body of a chain as one kernel computes it (a persistent kernel), a few rows of the
+// states per block of threads.
 //
 // Such a body computes row by row: matrices that it multiplies by are the same for all rows, and
 // no row reads another. So blocks need not wait for each other, all steps are one launch, and what

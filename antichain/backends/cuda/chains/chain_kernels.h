@@ -1,4 +1,5 @@
-// Whole chains as one kernel.
+// Whole chains as one kernel each: persistent kernels, which run all steps without a launch in
+// between.
 #pragma once
 
 #include "antichain/backends/cuda/core/device_context.h"

@@ -1,4 +1,4 @@
-// Recordings as CUDA graphs.
+// Recordings as CUDA graphs (stream capture).
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Values that go from the GPU to the host while nobody waits.
+// Values that go from the GPU to the host while nobody waits: futures.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// MeasuredChoices: what was found to be the fastest on a GPU, remembered on disk.
+// MeasuredChoices: what was found to be the fastest on a GPU (autotuning), remembered on disk.
 //
 // A choice is measured when the first process meets a problem on a GPU, and remembered beside
 // compiled code (antichain/base/code_cache.h), by the problem and the name of the GPU: another

@@ -6,6 +6,7 @@
 
 #include "antichain/backends/cuda/core/launch.h"
 #include "antichain/backends/cuda/elementwise/element_code.h"
+#include "antichain/backends/cuda/indexing/index_arguments.h"
 #include "antichain/ops/indexing/indexing.h"
 #include "antichain/ops/reference/compute.h"
 
@@ -13,20 +14,9 @@ namespace antichain::cuda {
 
 namespace {
 
-// What a kernel sees: x[outer, size, inner], indices with `count` positions along the axis.
+// What a kernel sees behind the sizes.
 struct LookupSlot {
-  enum : std::size_t {
-    kThreads,
-    kSize,
-    kInner,
-    kCount,
-    kSource,
-    kNote,
-    kX,
-    kIndices,
-    kOut,
-    kNumSlots
-  };
+  enum : std::size_t { kX = IndexSlot::kNumCommon, kIndices, kOut, kNumSlots };
 };
 
 // Statements for element t of the result. An axis without elements has none to take in the place of
@@ -55,12 +45,8 @@ std::string_view statements(Lookup lookup) {
 )";
 }
 
-struct LookupSizes {
-  std::int64_t size, inner = 1, count = 1;
-};
-
 KernelFunction plan_lookup(const KernelContext& context, const Context& device, Lookup lookup,
-                           const LookupSizes& sizes) {
+                           const IndexSizes& sizes) {
   const int index_input = context.num_inputs() - 1;
   if (context.out().numel() == 0) {
     return lookup == Lookup::marks ? KernelFunction([](KernelContext&) {})
@@ -68,15 +54,10 @@ KernelFunction plan_lookup(const KernelContext& context, const Context& device, 
   }
   const std::string text =
       lookup_text(lookup, context.out().dtype(), context.in(index_input).dtype());
-  std::vector<std::int64_t> slots(LookupSlot::kNumSlots);
-  slots[LookupSlot::kThreads] = context.out().numel();
-  slots[LookupSlot::kSize] = sizes.size;
-  slots[LookupSlot::kInner] = sizes.inner;
-  slots[LookupSlot::kCount] = sizes.count;
-  slots[LookupSlot::kSource] = device->report().source_of(std::string(context.where));
+  const std::int64_t source = device->report().source_of(std::string(context.where));
   const auto launch =
-      std::make_shared<Launch>(device, text, "lookup", slots[LookupSlot::kThreads], slots);
-  launch->set(LookupSlot::kNote, device->report().device_address());
+      std::make_shared<Launch>(device, text, "lookup", sizes.threads,
+                               index_slots(device, sizes, source, LookupSlot::kNumSlots));
   return [launch, index_input](KernelContext& run) {
     launch->set(LookupSlot::kX, run.in(0).raw());
     launch->set(LookupSlot::kIndices, run.in(index_input).raw());
@@ -94,9 +75,7 @@ using namespace antichain;
 using namespace antichain::device;
 using T = {};
 struct Arguments {{
-  long long threads, size, inner, count, source;
-  IndexNote* note;
-  const T* x;
+{}  const T* x;
   const {}* indices;
   T* out;
 }};
@@ -106,7 +85,7 @@ extern "C" __global__ void lookup(const Arguments a) {{
 {}  }}
 }}
 )",
-                     storage_type(dtype), storage_type(index), statements(lookup));
+                     storage_type(dtype), kIndexMembers, storage_type(index), statements(lookup));
 }
 
 std::string look_text(DType index) {
@@ -153,18 +132,19 @@ void register_indexing(KernelTable& kernels, const Context& device) {
     const Tensor& x = context.in(0);
     const AxisSplit split(x.shape(), context.axis("axis", x.rank()));
     return plan_lookup(context, device, Lookup::slices,
-                       {split.size, split.inner, context.in(1).numel()});
+                       {context.out().numel(), split.size, split.inner, context.in(1).numel()});
   });
   add(take_along_def(), [device](const KernelContext& context) {
     const Tensor& x = context.in(0);
     const int axis = context.axis("axis", x.rank());
     const AxisSplit split(x.shape(), axis), picked(context.in(1).shape(), axis);
-    return plan_lookup(context, device, Lookup::elements, {split.size, split.inner, picked.size});
+    return plan_lookup(context, device, Lookup::elements,
+                       {context.out().numel(), split.size, split.inner, picked.size});
   });
   add(one_hot_def(), [device](const KernelContext& context) {
     return plan_lookup(context, device,
                        context.attr<bool>("checked") ? Lookup::checked_marks : Lookup::marks,
-                       {context.size("classes")});
+                       {context.out().numel(), context.size("classes")});
   });
 }
 

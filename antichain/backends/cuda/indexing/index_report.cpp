@@ -50,12 +50,12 @@ void IndexReport::throw_if_noted(int run) const {
 void IndexReport::check() {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::vector<int> unclaimed = std::exchange(left_, {});
-  if (places_[static_cast<std::size_t>(run_)].claims == 0) {
+  if (slots_[static_cast<std::size_t>(run_)].claims == 0) {
     unclaimed.push_back(run_);
   }
   int noted = kNoRun;
   for (const int run : unclaimed) {
-    places_[static_cast<std::size_t>(run)].is_left = false;
+    slots_[static_cast<std::size_t>(run)].is_left = false;
     noted = is_noted(run) ? run : noted;
   }
   if (noted == kNoRun) {
@@ -79,10 +79,10 @@ int IndexReport::claim() {
   if (sources_.empty()) {
     return kNoRun;
   }
-  Place& place = places_[static_cast<std::size_t>(run_)];
-  ++place.claims;
-  place.is_left = true;
-  place.number = number_;
+  RunSlot& slot = slots_[static_cast<std::size_t>(run_)];
+  ++slot.claims;
+  slot.is_left = true;
+  slot.number = number_;
   return run_;
 }
 
@@ -91,11 +91,11 @@ void IndexReport::release(int run) {
     return;
   }
   const std::lock_guard<std::mutex> lock(mutex_);
-  Place& place = places_[static_cast<std::size_t>(run)];
-  if (--place.claims > 0) {
+  RunSlot& slot = slots_[static_cast<std::size_t>(run)];
+  if (--slot.claims > 0) {
     return;
   }
-  if (place.is_left) {
+  if (slot.is_left) {
     left_.push_back(run);
   } else {
     notes_->runs[run] = {};
@@ -107,12 +107,12 @@ void IndexReport::check_run(int run) {
     return;
   }
   const std::lock_guard<std::mutex> lock(mutex_);
-  Place& place = places_[static_cast<std::size_t>(run)];
-  place.is_left = false;
+  RunSlot& slot = slots_[static_cast<std::size_t>(run)];
+  slot.is_left = false;
   // Runs before this one are over, too: nothing will be noted down any more.
   std::erase_if(left_, [&](int other) {
-    Place& left = places_[static_cast<std::size_t>(other)];
-    left.is_left = left.number > place.number || is_noted(other);
+    RunSlot& left = slots_[static_cast<std::size_t>(other)];
+    left.is_left = left.number > slot.number || is_noted(other);
     return !left.is_left;
   });
   throw_if_noted(run);
@@ -121,8 +121,8 @@ void IndexReport::check_run(int run) {
 void IndexReport::end_run(cudaStream_t stream) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto is_free = [this](int run) {
-    const Place& place = places_[static_cast<std::size_t>(run)];
-    return place.claims == 0 && !place.is_left;
+    const RunSlot& slot = slots_[static_cast<std::size_t>(run)];
+    return slot.claims == 0 && !slot.is_left;
   };
   if (is_free(run_)) {
     return;
@@ -137,7 +137,7 @@ void IndexReport::end_run(cudaStream_t stream) {
       ++number_;
       return;
     }
-  }  // with so many runs on their way, two share a place
+  }  // with so many runs on their way, two share a slot
 }
 
 }  // namespace antichain::cuda

@@ -2,7 +2,7 @@
 // like.
 //
 // A kernel that meets one takes another element in its place and notes down who it is and some
-// numbers in memory that the host sees, too. Runs that somebody will wait for have a place each, so
+// numbers in memory that the host sees, too. Runs that somebody will wait for have a slot each, so
 // that DataError is thrown, with the words of the reference, to whoever looks at their results.
 // What belongs to no such run is thrown the next time that the host waits for the GPU.
 #pragma once
@@ -52,7 +52,7 @@ class IndexReport {
     IndexReport& report_;
     int run_;
   };
-  /// Gives what is enqueued from now on another place than the run before, if that is claimed.
+  /// Gives what is enqueued from now on another slot than the run before, if that is claimed.
   void end_run(cudaStream_t stream);
 
  private:
@@ -67,7 +67,7 @@ class IndexReport {
     alignas(8) unsigned char run;  // which the GPU is at
     Note runs[kRuns];
   };
-  struct Place {
+  struct RunSlot {
     int claims = 0;
     bool is_left = false;     // nobody has looked whether something was noted down
     std::int64_t number = 0;  // of the run, in the order in which the GPU runs them
@@ -88,10 +88,10 @@ class IndexReport {
   std::unique_ptr<Notes, FreeHost> notes_;
   void* device_ = nullptr;
   std::mutex mutex_;
-  int run_ = 0;  // the place of what is enqueued
+  int run_ = 0;  // the slot of what is enqueued
   std::int64_t number_ = 0;
-  std::array<Place, kRuns> places_ = {};
-  std::vector<int> left_;  // places that were given up unseen
+  std::array<RunSlot, kRuns> slots_ = {};
+  std::vector<int> left_;  // slots that were given up unseen
   std::unordered_map<std::string, std::int64_t> numbers_;
   std::vector<Source> sources_;  // by number
 };

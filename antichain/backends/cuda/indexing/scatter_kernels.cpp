@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "antichain/backends/cuda/elementwise/element_code.h"
+#include "antichain/backends/cuda/indexing/index_arguments.h"
 #include "antichain/backends/cuda/indexing/index_groups.h"
 #include "antichain/backends/cuda/indexing/index_kernels.h"
 #include "antichain/ops/indexing/indexing.h"
@@ -21,16 +22,10 @@ bool searches(std::int64_t elements, std::int64_t count) {
   return count <= kAlways || (count <= kMost && elements <= kMostLooks / count);
 }
 
-// What a kernel sees: x[outer, size, inner], updates[outer, count, inner].
+// What a kernel sees behind the sizes; updates[outer, count, inner].
 struct ScatterSlot {
   enum : std::size_t {
-    kThreads,
-    kSize,
-    kInner,
-    kCount,
-    kSource,
-    kNote,
-    kIndices,
+    kIndices = IndexSlot::kNumCommon,
     kOrder,
     kStarts,
     kX,
@@ -77,17 +72,11 @@ KernelFunction plan_scatter_add(const KernelContext& context, const Context& dev
   const std::int64_t count =
       along ? indices.shape()[static_cast<std::size_t>(axis)] : indices.numel();
   const bool grouped = !searches(x.numel(), count);
-  std::vector<std::int64_t> slots(ScatterSlot::kNumSlots);
-  slots[ScatterSlot::kThreads] = x.numel();
-  slots[ScatterSlot::kSize] = split.size;
-  slots[ScatterSlot::kInner] = split.inner;
-  slots[ScatterSlot::kCount] = count;
-  slots[ScatterSlot::kSource] = device->report().source_of(std::string(context.where));
-  const std::int64_t source = slots[ScatterSlot::kSource];
-  const auto launch =
-      std::make_shared<Launch>(device, scatter_text(x.dtype(), indices.dtype(), along, grouped),
-                               "scatter", x.numel(), std::move(slots));
-  launch->set(ScatterSlot::kNote, device->report().device_address());
+  const IndexSizes sizes{x.numel(), split.size, split.inner, count};
+  const std::int64_t source = device->report().source_of(std::string(context.where));
+  const auto launch = std::make_shared<Launch>(
+      device, scatter_text(x.dtype(), indices.dtype(), along, grouped), "scatter", sizes.threads,
+      index_slots(device, sizes, source, ScatterSlot::kNumSlots));
   std::shared_ptr<IndexGroups> groups;
   if (grouped) {
     groups =
@@ -131,9 +120,7 @@ using namespace antichain;
 using namespace antichain::device;
 using T = {};
 struct Arguments {{
-  long long threads, size, inner, count, source;
-  IndexNote* note;
-  const {}* indices;
+{}  const {}* indices;
   const long long *order, *starts;
   const T *x, *updates;
   T* out;
@@ -150,7 +137,8 @@ extern "C" __global__ void scatter(const Arguments a) {{
   }}
 }}
 )",
-                     storage_type(dtype), storage_type(index), additions(along, grouped));
+                     storage_type(dtype), kIndexMembers, storage_type(index),
+                     additions(along, grouped));
 }
 
 void register_scatter(KernelTable& kernels, const Context& device) {

@@ -1,4 +1,5 @@
-// Attention of 16-bit values and its gradient, by tensor cores: scores never go through memory.
+// Attention of 16-bit values and its gradient, by tensor cores (FlashAttention): scores never go
+// through memory.
 #pragma once
 
 #include "antichain/backends/cuda/core/device_context.h"

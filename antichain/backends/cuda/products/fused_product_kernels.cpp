@@ -57,19 +57,13 @@ class FusedProduct {
 };
 
 Support supports_fused_product(Op op, const OpDef& def, const Kernel& kernel) {
-  const Op product = product_of(op);
-  if (&product.def() != &def) {
-    return Support::no("its product is " + product.def().name);
+  if (const std::string why = why_not_by_blocks(op, def); !why.empty()) {
+    return Support::no(why);
   }
+  const Op product = product_of(op);
   for (Var output : op.outputs()) {
     if (!(output.shape() == product.output().shape())) {
       return Support::no("a result of another shape than the product");
-    }
-  }
-  Graph& graph = op.graph();
-  for (const OpId id : graph.region(op.regions()[0]).ops) {
-    if (!graph.constraints(graph.op(id)).empty()) {
-      return Support::no("sizes in the body must be checked");
     }
   }
   return kernel.supports(product);

@@ -1,6 +1,6 @@
-// Products of f32 matrices one axis of which is long while the others are short, as they are in
-// gradients and layers of recurrent models: kernels of our own, bound by memory, where cuBLASLt has
-// tiles for large matrices only.
+// Products of f32 matrices one axis of which is long while the others are short (tall and skinny
+// GEMM), as they are in gradients and layers of recurrent models: kernels of our own, bound by
+// memory, where cuBLASLt has tiles for large matrices only.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,7 @@
 // What is said to the graph compiler.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -14,12 +15,15 @@ class Op;  // antichain/graph/var.h
 /// where it is slower.
 using LayoutGain = std::function<double(Op op)>;
 
-struct OptimiserOptions {
+struct CompilerOptions {
   // 0: as it was built, 1: simpler, 2: fused, too, 3: in other layouts, which may round otherwise
   int level = 2;
   std::vector<std::string> disabled = {};  // names of passes that are left out
   bool fast_math = false;                  // floats may be added and multiplied in another order
-  LayoutGain layout_gain = nullptr;        // of choose-layouts; unset: what the backend says
+  // Where every pass leaves its graph and its time (antichain/passes/pass_log.h), each compilation
+  // in a folder of its own: DIR/1, DIR/2, ...; empty: nowhere.
+  std::filesystem::path dump_folder = {};
+  LayoutGain layout_gain = nullptr;              // of choose-layouts; unset: what the backend says
   std::function<bool(Op)> is_missing = nullptr;  // of decompose; unset: what the backend says
   // Of split-chains, recall-steps, scan-factors, sum-by-parts and join-sums; also where the
   // backend wants few kernels.
