@@ -5,6 +5,7 @@
 #include "antichain/graph/kernel_context.h"
 #include "antichain/ops/reference/compute.h"
 #include "antichain/ops/shape/creation.h"
+#include "antichain/ops/vmap/vmap_rules.h"
 
 namespace antichain {
 
@@ -91,6 +92,7 @@ const OpDef& state_read_def() {
             return std::vector<VarType>{{state.type.dtype, state.type.shape}};
           },
       .no_gradient = "it has no inputs",
+      .no_vmap = kSameInAllCopies,
       .reference =
           [](KernelContext& context) {
             context.out() =
@@ -118,6 +120,7 @@ const OpDef& assign_def() {
       .on_any_device = true,
       .infer = infer_write,
       .vjp = [](VjpContext& context) { return std::vector<Var>{context.grad()}; },
+      .no_vmap = "it changes a state, which all copies share",
       .reference = assign_reference,
       .samples = [] { return write_samples(assign); },
   };
@@ -134,6 +137,7 @@ const OpDef& add_update_def() {
       .forwards = true,
       .infer = infer_write,
       .vjp = [](VjpContext& context) { return std::vector<Var>{context.grad()}; },
+      .no_vmap = "it changes a state, which all copies share",
       .reference = add_update_reference,
       .samples = [] { return write_samples(add_update); },
   };
