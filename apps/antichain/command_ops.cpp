@@ -29,9 +29,11 @@ Json summary_of(const OpDef& def) {
   for (DType dtype : def.dtypes.members()) {
     dtypes.push_back(std::string(name(dtype)));
   }
-  return {
-      {"name", def.name}, {"dtypes", dtypes}, {"derivative", derivative_of(def)},
-      {"vmap", vmap_of(def)}, {"doc", def.doc}};
+  return {{"name", def.name},
+          {"dtypes", dtypes},
+          {"derivative", derivative_of(def)},
+          {"vmap", vmap_of(def)},
+          {"doc", def.doc}};
 }
 
 void list_ops(const Globals& globals) {

@@ -31,7 +31,8 @@ StackedBody::StackedBody(Op chain, const Vars& before)
 Vars StackedBody::values_after(const std::vector<Mapped>& results) const {
   Vars values;
   for (const JointState::Part& part : joint_.parts) {
-    values.push_back(with_mapped_axis(results[static_cast<std::size_t>(part.state)], part.shape, length_));
+    values.push_back(
+        with_mapped_axis(results[static_cast<std::size_t>(part.state)], part.shape, length_));
   }
   return values;
 }
@@ -39,7 +40,7 @@ Vars StackedBody::values_after(const std::vector<Mapped>& results) const {
 Var StackedBody::y(int number) const {
   const Dims& stacked = chain_.output(layout_.first_y() + number).shape();
   return with_mapped_axis(results_[static_cast<std::size_t>(layout_.states + number)],
-                  {stacked.begin() + 1, stacked.end()}, length_);
+                          {stacked.begin() + 1, stacked.end()}, length_);
 }
 
 // The unit vectors that belong to a part, along a new first axis. They are the same in all steps

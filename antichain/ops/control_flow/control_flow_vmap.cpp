@@ -103,8 +103,7 @@ std::optional<Vars> vmap_chain(VmapContext& context) {
         arguments.push_back({value, mapped[arguments.size()]});
       }
     }
-    for (const Mapped& captured :
-         arguments_of(context, layout.first_captured(), op.num_inputs())) {
+    for (const Mapped& captured : arguments_of(context, layout.first_captured(), op.num_inputs())) {
       arguments.push_back(captured);
     }
     const std::vector<Mapped> found = vmap_region(graph, region, arguments, context.copies());
@@ -112,21 +111,21 @@ std::optional<Vars> vmap_chain(VmapContext& context) {
     for (std::size_t i = 0; i < found.size(); ++i) {
       const bool is_state = i < s.size();
       const bool is_mapped = is_state ? mapped[1 + i] : results[i];
-      const Var value = is_mapped
-                            ? with_mapped_axis(found[i], inside[i].shape(), context.copies())
-                            : found[i].value;
+      const Var value = is_mapped ? with_mapped_axis(found[i], inside[i].shape(), context.copies())
+                                  : found[i].value;
       (is_state ? result.states : result.ys).push_back(value);
     }
     return result;
   };
-  const ChainResult found = chain(states, xs, body,
-                                  {.engine = attrs.get<std::string>("engine"),
-                                   .reverse = attrs.get<bool>("reverse"),
-                                   .length = attrs.get<Dim>("length"),
-                                   .forward = {.method = attrs.get<std::string>("forward"),
-                                               .tolerance = attrs.get<double>("tolerance"),
-                                               .iterations = attrs.get<std::int64_t>("iterations")}},
-                                  op.location());
+  const ChainResult found =
+      chain(states, xs, body,
+            {.engine = attrs.get<std::string>("engine"),
+             .reverse = attrs.get<bool>("reverse"),
+             .length = attrs.get<Dim>("length"),
+             .forward = {.method = attrs.get<std::string>("forward"),
+                         .tolerance = attrs.get<double>("tolerance"),
+                         .iterations = attrs.get<std::int64_t>("iterations")}},
+            op.location());
   Vars outputs;
   for (std::size_t i = 0; i < found.last.size(); ++i) {
     outputs.push_back(mapped[1 + i] ? found.last[i]
@@ -192,7 +191,9 @@ std::optional<Vars> vmap_custom_gradient(VmapContext& context) {
   };
   return custom_gradient(
       inputs, [&](const Vars& x) { return body(0, {&x}, forward_captures); },
-      [&](const Vars& x, const Vars& grads) { return body(1, {&x, &grads}, back_captures); },
+      [&](const Vars& x, const Vars& grads) {
+        return body(1, {&x, &grads}, back_captures);
+      },
       op.location());
 }
 

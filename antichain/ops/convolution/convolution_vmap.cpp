@@ -28,14 +28,11 @@ CopiesPlace place_in(ConvTensor tensor, CopiesAre copies, const Op& op) {
   const std::int64_t groups = op.attrs().get<std::int64_t>("groups");
   const std::int64_t channels = op.attrs().get<bool>("channels_last") ? op.output().rank() - 1 : 1;
   switch (copies) {
-    case CopiesAre::examples:
-      return {0};
-    case CopiesAre::output_channels:
-      return {is_weight ? 0 : channels, groups};
+    case CopiesAre::examples: return {0};
+    case CopiesAre::output_channels: return {is_weight ? 0 : channels, groups};
     case CopiesAre::input_channels:
       return is_weight ? CopiesPlace{1} : CopiesPlace{channels, groups};
-    case CopiesAre::groups:
-      return {is_weight ? 0 : channels};
+    case CopiesAre::groups: return {is_weight ? 0 : channels};
   }
   return {};
 }

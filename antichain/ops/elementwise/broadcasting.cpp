@@ -127,8 +127,7 @@ std::optional<Vars> vmap_sum_to(VmapContext& context) {
   const Var x = context.value(0);
   const std::optional<Ints> axes = summed_axes(op);
   if (axes) {
-    return axes->empty() ? Vars{x}
-                         : Vars{reshape(sum(x, *axes), context.with_copies(shape))};
+    return axes->empty() ? Vars{x} : Vars{reshape(sum(x, *axes), context.with_copies(shape))};
   }
   Dims kept(static_cast<std::size_t>(op.input(0).rank() - op.output().rank()), Dim(1));
   kept.insert(kept.end(), shape.begin(), shape.end());

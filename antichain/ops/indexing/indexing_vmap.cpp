@@ -96,8 +96,8 @@ std::optional<Vars> vmap_scatter_add(VmapContext& context) {
   const Dim size = shape[static_cast<std::size_t>(axis)];
   const Var slices = move_axes(context.repeated(0), axis + 1, 1, 1);
   const Var updates = move_axes(context.repeated(2), axis + 1, 1, index_rank);
-  const Var sums =
-      scatter_add(fold_copies(slices), indices_in_all_copies(context, context.value(1), size), updates, 0);
+  const Var sums = scatter_add(fold_copies(slices),
+                               indices_in_all_copies(context, context.value(1), size), updates, 0);
   return Vars{move_axes(reshape(sums, slices.shape()), 1, axis + 1, 1)};
 }
 
@@ -123,8 +123,8 @@ std::optional<Vars> vmap_dynamic_slice(VmapContext& context) {
   Var number = element_number(graph, position, shape);
   Dim elements = numel(shape);
   if (context.is_mapped(0)) {
-    number = number + copy_numbers(context, static_cast<int>(shape.size()) + 1) *
-                          dim_value(graph, elements);
+    number = number +
+             copy_numbers(context, static_cast<int>(shape.size()) + 1) * dim_value(graph, elements);
     elements = elements * context.copies();
   }
   const Var all = reshape(context.value(0), {elements});
@@ -143,8 +143,8 @@ std::optional<Vars> vmap_dynamic_set_slice(VmapContext& context) {
   Vars position;
   Var inside = scalar(graph, DType::boolean, 1);
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-    const Var behind = counted(graph, shape[axis], axis, shape.size()) -
-                       start_along(context, 2, axis, sizes);
+    const Var behind =
+        counted(graph, shape[axis], axis, shape.size()) - start_along(context, 2, axis, sizes);
     const Var size = dim_value(graph, sizes[axis]);
     inside = logical_and(inside, logical_and(greater_equal(behind, 0), less(behind, size)));
     position.push_back(behind);
@@ -154,9 +154,8 @@ std::optional<Vars> vmap_dynamic_set_slice(VmapContext& context) {
   const Var number = element_number(graph, position, sizes) +
                      copy_numbers(context, rank) * dim_value(graph, elements);
   // Elements outside look up what stands behind all windows, so that there always is something.
-  const Var all = concat({reshape(update, {elements * context.copies()}),
-                          zeros(graph, update.dtype(), {1})},
-                         0);
+  const Var all = concat(
+      {reshape(update, {elements * context.copies()}), zeros(graph, update.dtype(), {1})}, 0);
   const Var outside = dim_value(graph, elements * context.copies());
   const Dims whole = context.with_copies(shape);
   const Var found = gather(all, broadcast_to(select(inside, number, outside), whole));

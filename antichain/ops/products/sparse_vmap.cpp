@@ -34,8 +34,7 @@ std::optional<Vars> vmap_csr_matmul(VmapContext& context) {
   const Dim num_columns = context.attrs().get<Dim>("num_columns");
   const bool transposed = context.attrs().get<bool>("transposed");
   const Dims& shape = context.op().output().shape();
-  const bool is_shared =
-      !context.is_mapped(0) && !context.is_mapped(1) && !context.is_mapped(2);
+  const bool is_shared = !context.is_mapped(0) && !context.is_mapped(1) && !context.is_mapped(2);
   if (is_shared) {
     const Var dense = move_axis(context.value(3), 0, 1);  // [inner, copies, columns]
     const Csr sparse{context.value(0), context.value(1), context.value(2), num_columns};
@@ -71,12 +70,10 @@ std::optional<Vars> vmap_csr_product(VmapContext& context) {
     const Var own = context.op().input(i);
     if (context.is_mapped(i) || !(own.dim(0) == Dim(1))) {
       const Dims all = context.with_copies({shape[0], own.dim(1)});
-      inputs[static_cast<std::size_t>(i)] =
-          fold_copies(broadcast_to(context.repeated(i), all));
+      inputs[static_cast<std::size_t>(i)] = fold_copies(broadcast_to(context.repeated(i), all));
     }
   }
-  return Vars{
-      unfold_copies(context.same_op(inputs, context.attrs())[0], context.copies(), shape)};
+  return Vars{unfold_copies(context.same_op(inputs, context.attrs())[0], context.copies(), shape)};
 }
 
 }  // namespace antichain

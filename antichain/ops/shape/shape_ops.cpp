@@ -160,16 +160,15 @@ std::optional<Vars> vmap_reshape(VmapContext& context) {
 }
 
 std::optional<Vars> vmap_transpose(VmapContext& context) {
-  Ints permutation = axes_behind_copies(context.attrs().get<Ints>("permutation"),
-                                        context.op().input(0).rank());
+  Ints permutation =
+      axes_behind_copies(context.attrs().get<Ints>("permutation"), context.op().input(0).rank());
   permutation.insert(permutation.begin(), 0);
   return one(transpose(context.value(0), permutation));
 }
 
 std::optional<Vars> vmap_flip(VmapContext& context) {
   Attrs attrs = context.attrs();
-  attrs.set("axes",
-            axes_behind_copies(attrs.get<Ints>("axes"), context.op().input(0).rank()));
+  attrs.set("axes", axes_behind_copies(attrs.get<Ints>("axes"), context.op().input(0).rank()));
   return context.same_op({context.value(0)}, attrs);
 }
 

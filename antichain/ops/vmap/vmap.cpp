@@ -11,8 +11,7 @@ namespace {
 // The arguments with the mapped axis in front, of one size.
 std::vector<Mapped> mapped_arguments(const std::vector<Var>& values, const MappedAxes& in_axes) {
   require(in_axes.empty() || in_axes.size() == values.size(),
-          "vmap: there are axes for {} arguments, but {} arguments", in_axes.size(),
-          values.size());
+          "vmap: there are axes for {} arguments, but {} arguments", in_axes.size(), values.size());
   std::vector<Mapped> arguments;
   Var first;
   for (std::size_t i = 0; i < values.size(); ++i) {

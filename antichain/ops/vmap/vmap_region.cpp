@@ -76,8 +76,8 @@ std::optional<std::vector<Mapped>> by_decomposition(Op op, std::span<const Mappe
   }
   std::vector<Mapped> outputs = vmap_region(graph, region, arguments, copies);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    outputs[i] = {
-        with_mapped_axis(outputs[i], op.output(static_cast<int>(i)).shape(), copies), true};
+    outputs[i] = {with_mapped_axis(outputs[i], op.output(static_cast<int>(i)).shape(), copies),
+                  true};
   }
   return outputs;
 }
@@ -87,8 +87,7 @@ std::vector<Mapped> in_a_chain(Op op, std::span<const Mapped> inputs, Dim copies
   Vars xs;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].is_mapped) {
-      xs.push_back(
-          with_mapped_axis(inputs[i], op.input(static_cast<int>(i)).shape(), copies));
+      xs.push_back(with_mapped_axis(inputs[i], op.input(static_cast<int>(i)).shape(), copies));
     }
   }
   const auto body = [&](Var, const Vars&, const Vars& slices) -> StepResult {

@@ -47,8 +47,9 @@ std::vector<std::int64_t> axes_behind_copies(std::vector<std::int64_t> axes, int
 Var aligned_input(const VmapContext& context, int input, int rank);
 /// Returns what is the same in all copies with the mapped axis.
 Var repeat_for_copies(Var value, Dim copies);
-/// Returns indices into an axis of this size, [copies, ...], as those into the axes of all copies one
-/// behind the other. An index that is outside of its axis stays outside, and so remains an error.
+/// Returns indices into an axis of this size, [copies, ...], as those into the axes of all copies
+/// one behind the other. An index that is outside of its axis stays outside, and so remains an
+/// error.
 Var indices_in_all_copies(const VmapContext& context, Var indices, Dim size);
 /// Returns the number of each copy, i64[copies, 1, ...] of this rank.
 Var copy_numbers(const VmapContext& context, int rank);

@@ -63,8 +63,7 @@ void add_results(Op chain, Recalled& recalled) {
       }
     }
     // Others draw numbers for each step, have effects or bodies.
-    const bool is_plain =
-        &op.def() == &constant_def() || (op.def().vmap && op.regions().empty());
+    const bool is_plain = &op.def() == &constant_def() || (op.def().vmap && op.regions().empty());
     if (!is_plain || !op.control_edges().empty() || std::ssize(inputs) < op.num_inputs()) {
       continue;
     }
