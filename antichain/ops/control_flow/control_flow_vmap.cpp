@@ -41,11 +41,6 @@ Vars mapped_body(const VmapContext& context, RegionId region,
   return results;
 }
 
-// What a chain stacks, [time, copies, shape...] or [time, shape...], with the mapped axis in front.
-Var stacked_for_copies(Var value, bool is_mapped, Dim copies) {
-  return is_mapped ? move_axis(value, 1, 0) : repeat_for_copies(value, copies);
-}
-
 }  // namespace
 
 std::optional<Vars> vmap_call(VmapContext& context) {
@@ -54,9 +49,11 @@ std::optional<Vars> vmap_call(VmapContext& context) {
   }
   const Op op = context.op();
   const std::vector<Mapped> arguments = arguments_of(context, 0, op.num_inputs());
-  return call(
-      context.graph(), [&] { return mapped_body(context, op.regions()[0], arguments); },
-      {.engine = op.attrs().get<std::string>("engine")}, op.location());
+  RegionScope scope(context.graph());
+  const RegionId body = scope.finish(mapped_body(context, op.regions()[0], arguments));
+  return context.graph()
+      .add(op.def(), scope.captures(), op.attrs(), {body}, op.location())
+      .outputs();
 }
 
 std::optional<Vars> vmap_chain(VmapContext& context) {
@@ -95,48 +92,38 @@ std::optional<Vars> vmap_chain(VmapContext& context) {
       xs.push_back(move_axis(context.value(i), 0, 1));
     }
   }
+  Vars inputs = states;
+  inputs.insert(inputs.end(), xs.begin(), xs.end());
+  RegionScope scope(graph);
+  std::vector<Mapped> arguments = {{scope.step_param(), false}};
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Dims& shape = inputs[i].shape();
+    const Dims one_step = i < states.size() ? shape : Dims(shape.begin() + 1, shape.end());
+    arguments.push_back({scope.param({inputs[i].dtype(), one_step}), mapped[1 + i]});
+  }
+  for (const Mapped& captured : arguments_of(context, layout.first_captured(), op.num_inputs())) {
+    arguments.push_back(captured);
+  }
   const Vars inside = graph.vars(graph.region(region).results);
-  const auto body = [&](Var step, const Vars& s, const Vars& x) -> StepResult {
-    std::vector<Mapped> arguments = {{step, false}};
-    for (const Vars* values : {&s, &x}) {
-      for (Var value : *values) {
-        arguments.push_back({value, mapped[arguments.size()]});
-      }
-    }
-    for (const Mapped& captured : arguments_of(context, layout.first_captured(), op.num_inputs())) {
-      arguments.push_back(captured);
-    }
-    const std::vector<Mapped> found = vmap_region(graph, region, arguments, context.copies());
-    StepResult result;
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      const bool is_state = i < s.size();
-      const bool is_mapped = is_state ? mapped[1 + i] : results[i];
-      const Var value = is_mapped ? with_mapped_axis(found[i], inside[i].shape(), context.copies())
-                                  : found[i].value;
-      (is_state ? result.states : result.ys).push_back(value);
-    }
-    return result;
-  };
-  const ChainResult found =
-      chain(states, xs, body,
-            {.engine = attrs.get<std::string>("engine"),
-             .reverse = attrs.get<bool>("reverse"),
-             .length = attrs.get<Dim>("length"),
-             .forward = {.method = attrs.get<std::string>("forward"),
-                         .tolerance = attrs.get<double>("tolerance"),
-                         .iterations = attrs.get<std::int64_t>("iterations")}},
-            op.location());
-  Vars outputs;
-  for (std::size_t i = 0; i < found.last.size(); ++i) {
-    outputs.push_back(mapped[1 + i] ? found.last[i]
-                                    : repeat_for_copies(found.last[i], context.copies()));
+  const std::vector<Mapped> found = vmap_region(graph, region, arguments, context.copies());
+  Vars after;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    results[i] = i < states.size() ? mapped[1 + i] : results[i];
+    after.push_back(results[i] ? with_mapped_axis(found[i], inside[i].shape(), context.copies())
+                               : found[i].value);
   }
-  for (std::size_t i = 0; i < found.before.size(); ++i) {
-    outputs.push_back(stacked_for_copies(found.before[i], mapped[1 + i], context.copies()));
+  const RegionId body = scope.finish(after);
+  for (Var capture : scope.captures()) {
+    inputs.push_back(capture);
   }
-  for (std::size_t i = 0; i < found.ys.size(); ++i) {
-    outputs.push_back(
-        stacked_for_copies(found.ys[i], results[found.last.size() + i], context.copies()));
+  Vars outputs = graph.add(op.def(), inputs, attrs, {body}, op.location()).outputs();
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    // Last states, stacked states, and what is returned beside them.
+    const std::size_t result = i < states.size() ? i : i - states.size();
+    if (i >= states.size() || !results[result]) {
+      outputs[i] = results[result] ? move_axis(outputs[i], 1, 0)
+                                   : repeat_for_copies(outputs[i], context.copies());
+    }
   }
   return outputs;
 }
@@ -149,19 +136,28 @@ std::optional<Vars> vmap_cond(VmapContext& context) {
   const int second = 1 + static_cast<int>(op.attrs().get<std::int64_t>("then_inputs"));
   const std::vector<Mapped> yes = arguments_of(context, 1, second),
                             no = arguments_of(context, second, op.num_inputs());
-  const auto then = [&] { return mapped_body(context, op.regions()[0], yes); };
-  const auto otherwise = [&] { return mapped_body(context, op.regions()[1], no); };
-  if (!context.is_mapped(0)) {
-    return cond(context.value(0), then, otherwise,
-                {.engine = op.attrs().get<std::string>("engine")}, op.location());
+  if (context.is_mapped(0)) {
+    Vars outputs = mapped_body(context, op.regions()[0], yes);
+    const Vars others = mapped_body(context, op.regions()[1], no);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      outputs[i] = select(aligned_input(context, 0, outputs[i].rank() - 1), outputs[i], others[i]);
+    }
+    return outputs;
   }
-  Vars outputs = then();
-  const Vars others = otherwise();
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const Var chosen = aligned_input(context, 0, outputs[i].rank() - 1);
-    outputs[i] = select(chosen, outputs[i], others[i]);
+  Vars inputs = {context.value(0)};
+  std::vector<RegionId> bodies;
+  Attrs attrs = context.attrs();
+  for (const std::vector<Mapped>* arguments : {&yes, &no}) {
+    RegionScope scope(context.graph());
+    bodies.push_back(scope.finish(mapped_body(context, op.regions()[bodies.size()], *arguments)));
+    for (Var capture : scope.captures()) {
+      inputs.push_back(capture);
+    }
+    if (arguments == &yes) {
+      attrs.set("then_inputs", static_cast<std::int64_t>(inputs.size()) - 1);
+    }
   }
-  return outputs;
+  return context.graph().add(op.def(), inputs, attrs, bodies, op.location()).outputs();
 }
 
 std::optional<Vars> vmap_custom_gradient(VmapContext& context) {
