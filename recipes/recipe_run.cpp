@@ -105,9 +105,8 @@ const Executable& RecipeRun::step() {
       plan.gradient_at = {objective.losses};
     }
     const std::vector<Var> updates = build_updates(loss, context_.settings, plan);
-    CompileOptions options{.updates = updates,
-                           .compiler = context_.compiler,
-                           .memory_budget = context_.memory_budget};
+    CompileOptions options{
+        .updates = updates, .compiler = context_.compiler, .memory_budget = context_.memory_budget};
     if (options.memory_budget) {
       options.plan_sizes = sizes_of_a_batch();
     }

@@ -3,7 +3,7 @@
 // An operator is a constant of this type. Nothing else is registered anywhere: builders refer to
 // the constant, kernels are keyed by it, and the catalogue is the list of them. What a field leaves
 // empty is derived: without `vjp` the op is differentiated through `decompose`; without `jvp` by
-// transposing its vjp.
+// transposing its vjp; without `vmap` many copies of it are computed through `decompose`.
 #pragma once
 
 #include <functional>
@@ -20,6 +20,7 @@ namespace antichain {
 class InferContext;   // antichain/graph/infer_context.h
 class VjpContext;     // antichain/graph/derivative_context.h
 class JvpContext;     // antichain/graph/derivative_context.h
+class VmapContext;    // antichain/graph/vmap_context.h
 class KernelContext;  // antichain/graph/kernel_context.h
 
 /// Says what an op does beside computing its outputs; ops with an effect keep their order. The
@@ -92,6 +93,12 @@ struct OpDef {
   /// Returns a tangent per output.
   std::function<std::vector<Var>(JvpContext&)> jvp = nullptr;
   std::string no_gradient = {};  // why there is no derivative
+  /// vmap, the batching rule: returns the outputs for all copies of the op at once, each with the
+  /// mapped axis in front; nothing where it does not apply to this use, which then goes through
+  /// `decompose` or, where the op says so, copy by copy.
+  std::function<std::optional<std::vector<Var>>(VmapContext&)> vmap = nullptr;
+  std::string vmap_serially = {};  // why vmap computes copies one by one where no rule applies
+  std::string no_vmap = {};        // why there are no copies to compute
   /// Builds the same outputs from more basic ops.
   std::function<std::vector<Var>(Op)> decompose = nullptr;
   std::vector<Rewrite> rewrites = {};

@@ -45,6 +45,7 @@ const OpDef& input_def() {
             return std::vector<VarType>{{context.attrs().get<DType>("dtype"), shape}};
           },
       .no_gradient = "it has no inputs",
+      .no_vmap = "it has no inputs, so it is computed once for all copies",
   };
   return def;
 }
@@ -63,6 +64,7 @@ const OpDef& constant_def() {
             return std::vector<VarType>{constant_type(value)};
           },
       .no_gradient = "it has no inputs",
+      .no_vmap = "it has no inputs, so it is computed once for all copies",
       .reference = [](KernelContext& context) { context.out() = context.attr<Tensor>("value"); },
       .samples = constant_samples,
   };

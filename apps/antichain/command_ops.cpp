@@ -29,8 +29,11 @@ Json summary_of(const OpDef& def) {
   for (DType dtype : def.dtypes.members()) {
     dtypes.push_back(std::string(name(dtype)));
   }
-  return {
-      {"name", def.name}, {"dtypes", dtypes}, {"derivative", derivative_of(def)}, {"doc", def.doc}};
+  return {{"name", def.name},
+          {"dtypes", dtypes},
+          {"derivative", derivative_of(def)},
+          {"vmap", vmap_of(def)},
+          {"doc", def.doc}};
 }
 
 void list_ops(const Globals& globals) {
@@ -54,6 +57,7 @@ void show_op(const Globals& globals, const OpDef& def) {
   Table facts, attributes, rewrites;
   facts.add({"types", dtypes_of(def)});
   facts.add({"derivative", derivative_of(def)});
+  facts.add({"vmap", vmap_of(def)});
   facts.add({"effect", effect_of(def)});
   facts.add({"kernels", fmt::format("{}", fmt::join(kernels, ", "))});
   json["attributes"] = Json::array();

@@ -27,6 +27,16 @@ std::string derivative_of(const OpDef& def) {
   return def.decompose ? "through its decomposition" : "none: " + def.no_gradient;
 }
 
+std::string vmap_of(const OpDef& def) {
+  std::string how = def.vmap        ? "own rule"
+                    : def.decompose ? "through its decomposition"
+                                    : "none: " + def.no_vmap;
+  if (!def.vmap_serially.empty()) {
+    how = (def.vmap || def.decompose ? how + ", or " : "") + "copy by copy: " + def.vmap_serially;
+  }
+  return how;
+}
+
 std::string effect_of(const OpDef& def) {
   static constexpr std::array<const char*, 4> kNames = {"none", "reads state", "writes state",
                                                         "outside the program"};

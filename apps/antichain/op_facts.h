@@ -11,6 +11,8 @@ namespace antichain::app {
 std::string dtypes_of(const OpDef& def);
 /// Returns how the operator is differentiated, or why it is not.
 std::string derivative_of(const OpDef& def);
+/// Returns how many copies of the operator are computed at once, or why they are not.
+std::string vmap_of(const OpDef& def);
 std::string effect_of(const OpDef& def);
 /// Returns the value of an attribute that is not given, or that it must be given.
 std::string default_of(const AttrSpec& spec);

@@ -23,6 +23,7 @@ defaults, are in the headers of `antichain/ops`; `antichain ops NAME` also tells
 - **Example**: types of inputs and outputs in one use. What is written with numbers may also be symbolic.
 - **Types**: element types of the main inputs: *floats* ({}), *integers* ({}), *numbers* (both) or *any*.
 - **Derivative**: by a rule of its own, by differentiating what it decomposes into, or none, and why.
+- **vmap**: how it is computed for many copies of its inputs at once.
 - **Simplifications**: rewrites that compiling applies.
 )";
 
@@ -107,6 +108,7 @@ std::string describe_op(const OpDef& def, const Session& session) {
   add_fact(text, "Example", example.empty() ? "" : "`" + example + "`");
   add_fact(text, "Types", def.dtypes.members().empty() ? "" : dtypes_of(def));
   add_fact(text, "Derivative", derivative_of(def));
+  add_fact(text, "vmap", vmap_of(def));
   add_fact(text, "Effect", def.effect == Effect::none ? "" : effect_of(def));
   add_fact(text, "Sizes", def.shape_from_data ? "some are known only when it has run" : "");
   std::string rewrites;

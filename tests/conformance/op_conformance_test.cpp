@@ -1,10 +1,14 @@
 // Walks the whole catalogue of operators: every op, every sample, every element type, every check.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
+
+#include <map>
 
 #include "antichain/ops/catalogue.h"
 #include "tests/conformance/derivative_checks.h"
 #include "tests/conformance/sample_case.h"
 #include "tests/conformance/value_checks.h"
+#include "tests/conformance/vmap_checks.h"
 
 namespace antichain::conformance::op_conformance_test {
 
@@ -36,6 +40,7 @@ TEST_P(OpConformance, Holds) {
     } else {
       check_refuses_gradient(def, sample, log);
     }
+    check_vmap(def, sample, log);
   }
   for (const Rewrite& rewrite : def.rewrites) {
     for (DType dtype : def.dtypes.members()) {
@@ -43,6 +48,21 @@ TEST_P(OpConformance, Holds) {
       check_rewrite(def, rewrite, dtype, log);
     }
   }
+}
+
+TEST(OpConformanceOfVmap, EveryOpHasARuleOrAReason) {
+  std::map<VmapWay, int> ops;
+  for (const OpDef* def : op_catalogue()) {
+    const VmapWay way = vmap_way(*def);
+    ++ops[way];
+    EXPECT_EQ(way == VmapWay::none, !def->no_vmap.empty())
+        << def->name << " has neither a rule for vmap nor a reason, or both";
+  }
+  fmt::print(
+      "vmap: of {} ops, {} have a rule of their own, {} go through their decomposition, {} are "
+      "computed copy by copy for a reason, {} are not mapped for a reason\n",
+      op_catalogue().size(), ops[VmapWay::rule], ops[VmapWay::decomposition],
+      ops[VmapWay::copy_by_copy], ops[VmapWay::none]);
 }
 
 INSTANTIATE_TEST_SUITE_P(Catalogue, OpConformance, testing::ValuesIn(op_catalogue()),

@@ -14,7 +14,7 @@
 #include "antichain/ops/rows/reduce.h"
 #include "antichain/ops/shape/creation.h"
 #include "antichain/ops/shape/shape_ops.h"
-#include "antichain/passes/chains/stacked_ops.h"
+#include "antichain/ops/vmap/vmap_region.h"
 
 namespace antichain::scan {
 
@@ -79,13 +79,13 @@ SparseJacobian jacobian_by_unit_vectors(Op op, const std::vector<int>& inputs) {
   RegionScope scope(graph);
   const Var direction = scope.param({use->y.dtype(), use->y.shape()});
   const RegionId region = scope.finish({use->gradient_along(op, direction)});
-  std::vector<Stacked> arguments = {{unit_vectors(*use), true}};
+  std::vector<Mapped> arguments = {{unit_vectors(*use), true}};
   for (Var capture : scope.captures()) {
     arguments.push_back({capture, false});
   }
   const Dim size = use->y_size();
   const Var columns =
-      all_runs(stack_region(graph, region, arguments, size)[0], use->x.shape(), size);
+      with_mapped_axis(vmap_region(graph, region, arguments, size)[0], use->x.shape(), size);
   const Dim examples = use->x.dim(0);
   const Var rows = transpose(reshape(columns, {size, examples, use->x_size()}), {1, 2, 0});
   return make_jacobian(full_pattern(use->x_size(), use->y_size()),

@@ -8,7 +8,7 @@
 namespace antichain::scan {
 
 std::string why_not_stacked(Op chain) {
-  const std::string reason = why_not_stackable(chain.graph(), chain.regions()[0]);
+  const std::string reason = why_not_vmap(chain.graph(), chain.regions()[0]);
   return reason.empty() ? JointState(chain).why_not() : reason;
 }
 
@@ -22,24 +22,25 @@ StackedBody::StackedBody(Op chain, const Vars& before)
   for (int i = layout_.states; i < chain_.num_inputs(); ++i) {
     arguments_.push_back({graph.capture(chain_.input(i)), i < layout_.first_captured()});
   }
-  results_ = stack_region(graph, chain_.regions()[0], arguments_, length_);
+  results_ = vmap_region(graph, chain_.regions()[0], arguments_, length_);
   for (const JointState::Part& part : joint_.parts) {
     before_.push_back(argument(part.state));
   }
 }
 
-Vars StackedBody::values_after(const std::vector<Stacked>& results) const {
+Vars StackedBody::values_after(const std::vector<Mapped>& results) const {
   Vars values;
   for (const JointState::Part& part : joint_.parts) {
-    values.push_back(all_runs(results[static_cast<std::size_t>(part.state)], part.shape, length_));
+    values.push_back(
+        with_mapped_axis(results[static_cast<std::size_t>(part.state)], part.shape, length_));
   }
   return values;
 }
 
 Var StackedBody::y(int number) const {
   const Dims& stacked = chain_.output(layout_.first_y() + number).shape();
-  return all_runs(results_[static_cast<std::size_t>(layout_.states + number)],
-                  {stacked.begin() + 1, stacked.end()}, length_);
+  return with_mapped_axis(results_[static_cast<std::size_t>(layout_.states + number)],
+                          {stacked.begin() + 1, stacked.end()}, length_);
 }
 
 // The unit vectors that belong to a part, along a new first axis. They are the same in all steps
@@ -64,13 +65,13 @@ Var StackedBody::unit_vectors(std::size_t part) const {
 // computed for all unit vectors at once: what does not depend on them is computed once.
 Var StackedBody::transposed_jacobians() const {
   Graph& graph = chain_.graph();
-  std::vector<Stacked> arguments;
+  std::vector<Mapped> arguments;
   RegionScope scope(graph);
   Vars tangents;
   for (Var before : before_) {
     tangents.push_back(scope.param({before.dtype(), before.shape()}));
   }
-  const Vars after = values_after(stack_region(graph, chain_.regions()[0], arguments_, length_));
+  const Vars after = values_after(vmap_region(graph, chain_.regions()[0], arguments_, length_));
   Vars moved = walk_forward(graph, captured_here(graph, before_), tangents, after);
   for (std::size_t i = 0; i < moved.size(); ++i) {
     moved[i] = moved[i].valid() ? moved[i] : zeros_like(before_[i]);
@@ -82,10 +83,10 @@ Var StackedBody::transposed_jacobians() const {
   for (Var capture : scope.captures()) {
     arguments.push_back({capture, false});
   }
-  const std::vector<Stacked> columns = stack_region(graph, region, arguments, joint_.size);
+  const std::vector<Mapped> columns = vmap_region(graph, region, arguments, joint_.size);
   Vars rows;
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    rows.push_back(all_runs(columns[i], before_[i].shape(), joint_.size));
+    rows.push_back(with_mapped_axis(columns[i], before_[i].shape(), joint_.size));
   }
   const Var all = joint_.join(rows);
   return joint_.is_diagonal() ? squeeze(all, 0) : move_axis(all, 0, -2);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "antichain/engines/scan/joint_state.h"
-#include "antichain/passes/chains/stacked_ops.h"
+#include "antichain/ops/vmap/vmap_region.h"
 
 namespace antichain::scan {
 
@@ -34,14 +34,14 @@ class StackedBody {
   Var transposed_jacobians() const;
 
  private:
-  Vars values_after(const std::vector<Stacked>& results) const;
+  Vars values_after(const std::vector<Mapped>& results) const;
   Var unit_vectors(std::size_t part) const;
 
   Op chain_;
   ChainLayout layout_;
   JointState joint_;
   Dim length_;
-  std::vector<Stacked> arguments_, results_;
+  std::vector<Mapped> arguments_, results_;
   Vars before_;
 };
 

@@ -5,6 +5,7 @@
 #include "antichain/graph/infer_context.h"
 #include "antichain/ops/control_flow/chain_reverse.h"
 #include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/control_flow/control_flow_vmap.h"
 #include "antichain/ops/control_flow/region_parts.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/products/matmul.h"
@@ -217,6 +218,8 @@ const OpDef& chain_def() {
       .infer = infer_chain,
       .vjp = chain_vjp,
       .jvp = chain_jvp,
+      .vmap = vmap_chain,
+      .vmap_serially = kBodyIsNotMapped,
       .reference = chain_reference,
       .workspace = chain_workspace,
       .samples = chain_samples,

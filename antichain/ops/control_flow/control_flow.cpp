@@ -5,6 +5,7 @@
 #include "antichain/graph/derivative_context.h"
 #include "antichain/graph/infer_context.h"
 #include "antichain/graph/kernel_context.h"
+#include "antichain/ops/control_flow/control_flow_vmap.h"
 #include "antichain/ops/control_flow/region_parts.h"
 #include "antichain/ops/control_flow/replayed_chain.h"
 #include "antichain/ops/elementwise/elementwise.h"
@@ -210,6 +211,8 @@ const OpDef& call_def() {
       .infer = [](InferContext& context) { return result_types(context, context.regions()[0]); },
       .vjp = call_vjp,
       .jvp = call_jvp,
+      .vmap = vmap_call,
+      .vmap_serially = kBodyIsNotMapped,
       .decompose = [](Op op) { return inline_region(op.graph(), op.regions()[0], op.inputs()); },
       .reference = [](KernelContext& context) { run_whole_region(context, 0, context.inputs); },
       .samples = call_samples,
@@ -228,6 +231,8 @@ const OpDef& cond_def() {
       .infer = infer_cond,
       .vjp = cond_vjp,
       .jvp = cond_jvp,
+      .vmap = vmap_cond,
+      .vmap_serially = kBodyIsNotMapped,
       .reference =
           [](KernelContext& context) {
             const auto count = static_cast<std::size_t>(context.attr<std::int64_t>("then_inputs"));

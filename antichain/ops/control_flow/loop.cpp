@@ -231,6 +231,7 @@ const OpDef& loop_def() {
       .infer = infer_loop,
       .vjp = loop_vjp,
       .jvp = loop_jvp,
+      .no_vmap = "copies may take different numbers of steps",
       .reference = loop_reference,
       .samples = loop_samples,
   };

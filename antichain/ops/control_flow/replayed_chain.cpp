@@ -127,6 +127,7 @@ const OpDef& replayed_chain_def() {
       .on_any_device = true,
       .infer = infer_replayed_chain,
       .no_gradient = "it is made when a graph is compiled, after all derivatives",
+      .no_vmap = "it is made when a graph is compiled, after vmap",
       .reference = replay_reference,
       .workspace = replay_workspace,
       .works_on = worked_on,

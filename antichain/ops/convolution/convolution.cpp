@@ -3,6 +3,7 @@
 #include "antichain/graph/derivative_context.h"
 #include "antichain/graph/infer_context.h"
 #include "antichain/ops/convolution/channel_layout.h"
+#include "antichain/ops/convolution/convolution_vmap.h"
 #include "antichain/ops/reference/convolution_reference.h"
 #include "antichain/ops/reference/convolution_samples.h"
 #include "antichain/ops/reference/sliding_windows.h"
@@ -234,6 +235,11 @@ const OpDef& conv_def() {
       .attributes = conv_attributes(),
       .infer = infer_conv,
       .vjp = conv_vjp,
+      .vmap =
+          [](VmapContext& context) {
+            return vmap_convolution(context, ConvTensor::x, ConvTensor::weight, ConvTensor::output);
+          },
+      .vmap_serially = kGroupsAreANumber,
       .reference = conv_reference,
       .channels_last = by_attribute({0}, {0}),
       .samples = conv_samples,
@@ -248,6 +254,11 @@ const OpDef& conv_input_gradient_def() {
       .attributes = conv_attributes({{"input_spatial", "the spatial sizes of x"}}),
       .infer = infer_conv_input_gradient,
       .vjp = conv_input_gradient_vjp,
+      .vmap =
+          [](VmapContext& context) {
+            return vmap_convolution(context, ConvTensor::output, ConvTensor::weight, ConvTensor::x);
+          },
+      .vmap_serially = kGroupsAreANumber,
       .reference = conv_input_gradient_reference,
       .channels_last = by_attribute({0}, {0}),
       .samples = conv_input_gradient_samples,
@@ -262,6 +273,11 @@ const OpDef& conv_weight_gradient_def() {
       .attributes = conv_attributes({{"weight_spatial", "the spatial sizes of the weight"}}),
       .infer = infer_conv_weight_gradient,
       .vjp = conv_weight_gradient_vjp,
+      .vmap =
+          [](VmapContext& context) {
+            return vmap_convolution(context, ConvTensor::output, ConvTensor::x, ConvTensor::weight);
+          },
+      .vmap_serially = kGroupsAreANumber,
       .reference = conv_weight_gradient_reference,
       .channels_last = by_attribute({0, 1}, {}),
       .samples = conv_weight_gradient_samples,
@@ -276,6 +292,11 @@ const OpDef& conv_transpose_def() {
       .attributes =
           conv_attributes({{"output_padding", "rows added at the end, per spatial axis"}}),
       .infer = infer_conv_transpose,
+      .vmap =
+          [](VmapContext& context) {
+            return vmap_convolution(context, ConvTensor::output, ConvTensor::weight, ConvTensor::x);
+          },
+      .vmap_serially = kGroupsAreANumber,
       .decompose = decompose_conv_transpose,
       .reference = conv_input_gradient_reference,
       .channels_last = by_attribute({0}, {0}),

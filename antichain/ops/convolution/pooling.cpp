@@ -13,6 +13,7 @@
 #include "antichain/ops/reference/sliding_windows.h"
 #include "antichain/ops/shape/creation.h"
 #include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/vmap/vmap_rules.h"
 
 namespace antichain {
 
@@ -255,6 +256,7 @@ const OpDef& max_pool_def() {
       .dtypes = kNumbers,
       .infer = infer_max_pool,
       .vjp = max_pool_vjp,
+      .vmap = vmap_by_first_axis,
       .reference = max_pool_reference,
       .channels_last = by_attribute({0}, {0, 1}),
       .samples = max_pool_samples,
@@ -269,6 +271,7 @@ const OpDef& avg_pool_def() {
       .attributes = pool_attributes(
           {{"count_padding", "divide by the whole window also at the border", {true}}}),
       .infer = infer_avg_pool,
+      .vmap = vmap_by_first_axis,
       .decompose = decompose_avg_pool,
       .reference = avg_pool_reference,
       .channels_last = by_attribute({0}, {0}),

@@ -7,8 +7,10 @@
 #include "antichain/ops/convolution/channel_layout.h"
 #include "antichain/ops/definition_parts.h"
 #include "antichain/ops/reference/compute.h"
+#include "antichain/ops/rows/reduce.h"
 #include "antichain/ops/shape/dynamic_shape.h"
 #include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/vmap/vmap_rules.h"
 
 namespace antichain {
 
@@ -97,6 +99,41 @@ void sum_to_reference(KernelContext& context) {
   });
 }
 
+std::optional<Vars> vmap_broadcast_to(VmapContext& context) {
+  const Dims& shape = context.op().output().shape();
+  const Var x = aligned_input(context, 0, static_cast<int>(shape.size()));
+  return one(broadcast_to(x, context.with_copies(shape)));
+}
+
+// The axes that sum_to adds up; none where that depends on sizes.
+std::optional<Ints> summed_axes(Op op) {
+  const Dims &from = op.input(0).shape(), &to = op.output().shape();
+  const std::size_t added = from.size() - to.size();
+  Ints axes;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (i < added || !(from[i] == to[i - added])) {
+      if (i >= added && !(to[i - added] == Dim(1))) {
+        return std::nullopt;
+      }
+      axes.push_back(static_cast<std::int64_t>(i + 1));
+    }
+  }
+  return axes;
+}
+
+std::optional<Vars> vmap_sum_to(VmapContext& context) {
+  const Op op = context.op();
+  const Dims& shape = op.output().shape();
+  const Var x = context.value(0);
+  const std::optional<Ints> axes = summed_axes(op);
+  if (axes) {
+    return axes->empty() ? Vars{x} : Vars{reshape(sum(x, *axes), context.with_copies(shape))};
+  }
+  Dims kept(static_cast<std::size_t>(op.input(0).rank() - op.output().rank()), Dim(1));
+  kept.insert(kept.end(), shape.begin(), shape.end());
+  return one(reshape(sum_to(x, context.with_copies(kept)), context.with_copies(shape)));
+}
+
 std::vector<VarType> infer_tile(InferContext& context) {
   context.require_inputs(1);
   const Ints& counts = context.attrs().get<Ints>("counts");
@@ -144,6 +181,7 @@ const OpDef& broadcast_to_def() {
       .infer = infer_broadcast_to,
       .vjp =
           [](VjpContext& context) { return one(sum_to(context.grad(), context.input(0).shape())); },
+      .vmap = vmap_broadcast_to,
       .rewrites =
           {{"broadcast_to(x, shape of x) -> x",
             [](Op op) -> std::optional<Vars> {
@@ -190,6 +228,7 @@ const OpDef& broadcast_dynamic_def() {
           [](VjpContext& context) {
             return Vars{sum_to(context.grad(), context.input(0).shape()), Var()};
           },
+      .no_vmap = kSizesOfEachCopy,
       .reference =
           [](KernelContext& context) {
             context.out() =
@@ -217,6 +256,7 @@ const OpDef& sum_to_def() {
           [](VjpContext& context) {
             return one(broadcast_to(context.grad(), context.input(0).shape()));
           },
+      .vmap = vmap_sum_to,
       .reference = sum_to_reference,
       .channels_last = sum_to_with_channels_last,
       .samples =

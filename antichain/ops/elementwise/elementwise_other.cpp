@@ -5,6 +5,7 @@
 #include "antichain/ops/reference/compute.h"
 #include "antichain/ops/shape/creation.h"
 #include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/vmap/vmap_rules.h"
 
 namespace antichain {
 
@@ -121,6 +122,7 @@ const OpDef& select_def() {
       .dtypes = kAnyDType,
       .infer = infer_select,
       .vjp = select_vjp,
+      .vmap = vmap_elementwise,
       .reference = select_reference,
       .samples = select_samples,
   };
@@ -140,6 +142,7 @@ const OpDef& cast_def() {
           [](VjpContext& context) {
             return std::vector<Var>{cast(context.grad(), context.input(0).dtype())};
           },
+      .vmap = vmap_elementwise,
       .rewrites = {cast_to_same()},
       .reference = cast_reference,
       .samples = cast_samples,
@@ -154,6 +157,7 @@ const OpDef& clip_def() {
       .attributes = {{"low", "smallest result"}, {"high", "largest result"}},
       .infer = infer_clip,
       .vjp = clip_vjp,
+      .vmap = vmap_elementwise,
       .decompose =
           [](Op op) {
             // Not by minimum and maximum, which halve the gradient at a bound.

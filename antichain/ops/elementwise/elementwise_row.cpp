@@ -4,6 +4,7 @@
 #include "antichain/graph/structural_ops.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/vmap/vmap_rules.h"
 
 namespace antichain::elementwise {
 
@@ -112,6 +113,7 @@ OpDef make_def(const ElementwiseRow& row, int arity,
           },
       .no_gradient = row.predicate && row.no_gradient.empty() ? "its result is true or false"
                                                               : row.no_gradient,
+      .vmap = vmap_elementwise,
       .decompose = row.decompose,
       .rewrites = row.rewrites,
       .reference = std::move(reference),

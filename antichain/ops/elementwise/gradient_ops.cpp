@@ -4,8 +4,10 @@
 #include "antichain/graph/derivative_context.h"
 #include "antichain/graph/infer_context.h"
 #include "antichain/graph/kernel_context.h"
+#include "antichain/ops/control_flow/control_flow_vmap.h"
 #include "antichain/ops/control_flow/region_parts.h"
 #include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/vmap/vmap_rules.h"
 
 namespace antichain {
 
@@ -83,6 +85,7 @@ const OpDef& stop_gradient_def() {
             return std::vector<VarType>{context.type(0)};
           },
       .no_gradient = "it is there to stop the gradient",
+      .vmap = vmap_unchanged(),
       .reference =
           [](KernelContext& context) { context.device->copy(context.out(), context.in(0)); },
       .view = [](const KernelContext& context) { return context.in(0); },
@@ -105,6 +108,8 @@ const OpDef& custom_gradient_def() {
       .on_any_device = true,
       .infer = infer_custom,
       .vjp = custom_vjp,
+      .vmap = vmap_custom_gradient,
+      .vmap_serially = kBodyIsNotMapped,
       .reference =
           [](KernelContext& context) {
             const CustomInputs counts(*context.attrs);

@@ -5,6 +5,7 @@
 #include "antichain/ops/definition_parts.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/indexing/indexing.h"
+#include "antichain/ops/indexing/indexing_vmap.h"
 #include "antichain/ops/reference/checked_indices.h"
 #include "antichain/ops/reference/compute.h"
 #include "antichain/ops/shape/creation.h"
@@ -131,6 +132,7 @@ const OpDef& embedding_def() {
       .doc = "Looks rows of a table up.",
       .dtypes = kAnyDType,
       .infer = infer_embedding,
+      .vmap = vmap_embedding,
       .decompose = decompose_embedding,
       .reference = embedding_reference,
       .samples = embedding_samples,

@@ -5,10 +5,12 @@
 #include "antichain/graph/derivative_context.h"
 #include "antichain/graph/infer_context.h"
 #include "antichain/ops/definition_parts.h"
+#include "antichain/ops/indexing/indexing_vmap.h"
 #include "antichain/ops/reference/checked_indices.h"
 #include "antichain/ops/reference/compute.h"
 #include "antichain/ops/shape/creation.h"
 #include "antichain/ops/shape/require_size.h"
+#include "antichain/ops/vmap/vmap_rules.h"
 
 namespace antichain {
 
@@ -189,6 +191,7 @@ const OpDef& gather_def() {
       .dtypes = kAnyDType,
       .infer = infer_gather,
       .vjp = gather_vjp,
+      .vmap = vmap_gather,
       .reference = gather_reference,
       .samples = gather_samples,
   };
@@ -203,6 +206,7 @@ const OpDef& scatter_add_def() {
       .dtypes = kNumbers,
       .infer = infer_scatter_add,
       .vjp = scatter_add_vjp,
+      .vmap = vmap_scatter_add,
       .reference = scatter_add_reference,
       .samples = scatter_add_samples,
   };
@@ -219,6 +223,7 @@ const OpDef& one_hot_def() {
       .dtypes = {DType::i32, DType::i64},
       .infer = infer_one_hot,
       .no_gradient = "the indices are integers",
+      .vmap = vmap_unchanged(),
       .reference = one_hot_reference,
       .samples = one_hot_samples,
   };

@@ -6,6 +6,7 @@
 #include "antichain/ops/reference/checked_indices.h"
 #include "antichain/ops/reference/compute.h"
 #include "antichain/ops/shape/creation.h"
+#include "antichain/ops/vmap/vmap_rules.h"
 
 namespace antichain {
 
@@ -152,6 +153,7 @@ const OpDef& take_along_def() {
       .dtypes = kAnyDType,
       .infer = infer_take_along,
       .vjp = take_along_vjp,
+      .vmap = vmap_along_axis(),
       .reference = take_along_reference,
       .channels_last = by_axis({0, 1}, {0}),
       .samples = take_along_samples,
@@ -167,6 +169,7 @@ const OpDef& scatter_add_along_def() {
       .dtypes = kNumbers,
       .infer = infer_scatter_add_along,
       .vjp = scatter_add_along_vjp,
+      .vmap = vmap_along_axis(),
       .reference = scatter_add_along_reference,
       .channels_last = by_axis({0, 1, 2}, {0}),
       .samples = scatter_add_along_samples,

@@ -10,6 +10,7 @@
 #include "antichain/ops/reference/compute.h"
 #include "antichain/ops/shape/creation.h"
 #include "antichain/ops/shape/require_size.h"
+#include "antichain/ops/vmap/vmap_rules.h"
 
 namespace antichain {
 
@@ -149,6 +150,7 @@ const OpDef& sort_def() {
       .dtypes = kNumbers,
       .infer = infer_sort,
       .vjp = sort_vjp,
+      .vmap = vmap_along_axis(),
       .reference =
           [](KernelContext& context) { sort_lines(context, context.attr<bool>("descending")); },
       .samples = sort_samples,
@@ -165,6 +167,7 @@ const OpDef& top_k_def() {
                      {"largest", "take the largest, not the smallest", {true}}},
       .dtypes = kNumbers,
       .infer = infer_top_k,
+      .vmap = vmap_along_axis(),
       .decompose = decompose_top_k,
       .reference =
           [](KernelContext& context) { sort_lines(context, context.attr<bool>("largest")); },

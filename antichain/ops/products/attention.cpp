@@ -13,6 +13,7 @@
 #include "antichain/ops/rows/reduce.h"
 #include "antichain/ops/shape/creation.h"
 #include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/vmap/vmap_rules.h"
 
 namespace antichain {
 
@@ -187,6 +188,7 @@ const OpDef& attention_def() {
       .attributes = attributes(),
       .infer = infer_attention,
       .vjp = attention_vjp,
+      .vmap = vmap_by_first_axis,
       .decompose = decompose_attention,
       .reference = attention_reference,
       .samples = attention_samples,
@@ -202,6 +204,7 @@ const OpDef& attention_gradient_def() {
           "returned for them.",
       .attributes = attributes(),
       .infer = infer_attention_gradient,
+      .vmap = vmap_by_first_axis,
       .decompose = [](Op op) { return Parts(op, 1, 6).gradients(op.input(0)); },
       .reference = attention_gradient_reference,
       .samples = attention_gradient_samples,

@@ -5,6 +5,7 @@
 #include "antichain/ops/products/row_products.h"
 #include "antichain/ops/reference/compute.h"
 #include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/vmap/vmap_rules.h"
 
 namespace antichain {
 
@@ -134,6 +135,7 @@ const OpDef& matmul_def() {
       .dtypes = kNumbers,
       .infer = infer_matmul,
       .vjp = matmul_vjp,
+      .vmap = vmap_matmul,
       .reference = matmul_reference,
       .samples = matmul_samples,
   };

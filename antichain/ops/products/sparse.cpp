@@ -3,6 +3,7 @@
 #include "antichain/graph/derivative_context.h"
 #include "antichain/graph/infer_context.h"
 #include "antichain/ops/products/sparse_pattern.h"
+#include "antichain/ops/products/sparse_vmap.h"
 #include "antichain/ops/reference/compute.h"
 #include "antichain/ops/shape/shape_ops.h"
 
@@ -179,6 +180,7 @@ const OpDef& csr_matmul_def() {
                      {"transposed", "use the sparse matrix transposed", {false}}},
       .infer = infer_csr_matmul,
       .vjp = csr_matmul_vjp,
+      .vmap = vmap_csr_matmul,
       .reference = csr_matmul_reference,
       .samples = csr_matmul_samples,
   };
@@ -194,6 +196,7 @@ const OpDef& csr_sampled_matmul_def() {
       .attributes = {{"num_columns", "columns of the sparse matrix"}},
       .infer = infer_csr_sampled_matmul,
       .vjp = csr_sampled_matmul_vjp,
+      .vmap = vmap_csr_sampled_matmul,
       .reference = csr_sampled_matmul_reference,
       .samples = csr_sampled_matmul_samples,
   };

@@ -4,6 +4,7 @@
 #include "antichain/ops/definition_parts.h"
 #include "antichain/ops/products/sparse.h"
 #include "antichain/ops/products/sparse_pattern.h"
+#include "antichain/ops/products/sparse_vmap.h"
 #include "antichain/ops/shape/shape_ops.h"
 
 namespace antichain {
@@ -195,6 +196,8 @@ const OpDef& csr_product_def() {
                      {"transpose_b", "use b transposed", {false}}},
       .infer = infer_csr_product,
       .vjp = csr_product_vjp,
+      .vmap = vmap_csr_product,
+      .vmap_serially = kPatternsOfEachCopy,
       .reference = csr_product_reference,
       .samples = csr_product_samples,
   };

@@ -4,6 +4,7 @@
 #include "antichain/graph/infer_context.h"
 #include "antichain/ops/reference/compute.h"
 #include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/vmap/vmap_rules.h"
 
 namespace antichain {
 
@@ -76,6 +77,7 @@ OpDef arg_op(std::string name, std::string doc, const OpDef& (*self)(),
           .dtypes = kNumbers,
           .infer = infer_arg,
           .no_gradient = "its result is a position",
+          .vmap = vmap_along_axis(),
           .reference = std::move(reference),
           .samples = [self] { return arg_samples(self); }};
 }
@@ -139,6 +141,7 @@ const OpDef& cumsum_def() {
                                {.exclusive = context.attrs().get<bool>("exclusive"),
                                 .reverse = !context.attrs().get<bool>("reverse")})};
           },
+      .vmap = vmap_along_axis(),
       .reference = cumsum_reference,
       .samples =
           [] {

@@ -10,6 +10,7 @@
 #include "antichain/ops/rows/reduce.h"
 #include "antichain/ops/shape/creation.h"
 #include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/vmap/vmap_rules.h"
 
 namespace antichain {
 
@@ -83,6 +84,7 @@ const OpDef& softmax_def() {
             const Var scaled = context.grad() * y;
             return Vars{scaled - y * sum(scaled, {axis}, true)};
           },
+      .vmap = vmap_along_axis(),
       .decompose =
           [](Op op) {
             const Ints axis = {op.attrs().get<std::int64_t>("axis")};
@@ -106,6 +108,7 @@ const OpDef& log_softmax_def() {
             const Ints axis = {context.attrs().get<std::int64_t>("axis")};
             return Vars{context.grad() - exp(context.output()) * sum(context.grad(), axis, true)};
           },
+      .vmap = vmap_along_axis(),
       .decompose =
           [](Op op) {
             return Vars{op.input(0) -
@@ -170,6 +173,7 @@ const OpDef& cross_entropy_def() {
             const Var target = cast(marks_of(logits, labels), logits.dtype());
             return Vars{(softmax(logits) - target) * expand_dims(context.grad(), -1), Var()};
           },
+      .vmap = vmap_unchanged(),
       .decompose =
           [](Op op) {
             const Var logits = op.input(0), labels = op.input(1);
@@ -251,6 +255,7 @@ const OpDef& layer_norm_def() {
       .attributes = {{"axes", "how many trailing axes", {std::int64_t{1}}},
                      {"epsilon", "added to the variance", {1e-5}}},
       .infer = infer_layer_norm,
+      .vmap = vmap_unchanged({1, 2}),
       .decompose = decompose_layer_norm,
       .reference = layer_norm_reference,
       .samples =

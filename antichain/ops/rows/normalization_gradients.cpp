@@ -9,6 +9,7 @@
 #include "antichain/ops/reference/compute.h"
 #include "antichain/ops/rows/reduce.h"
 #include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/vmap/vmap_rules.h"
 
 namespace antichain {
 
@@ -111,6 +112,7 @@ const OpDef& softmax_gradient_def() {
             context.unify(context.shape(0), context.shape(1), "grad and y");
             return std::vector<VarType>{{context.dtype(0), context.shape(0)}};
           },
+      .vmap = vmap_unchanged(),
       .decompose =
           [](Op op) {
             const Var grad = op.input(0), y = op.input(1);

@@ -10,6 +10,7 @@
 #include "antichain/ops/shape/creation.h"
 #include "antichain/ops/shape/shape_ops.h"
 #include "antichain/ops/shape/slicing.h"
+#include "antichain/ops/vmap/vmap_rules.h"
 
 namespace antichain {
 
@@ -173,6 +174,7 @@ OpDef reduce_op(ReduceRow row) {
           .infer = [dtypes = row.dtypes, needs = row.needs_elements](
                        InferContext& context) { return infer_reduce(context, dtypes, needs); },
           .vjp = row.vjp,
+          .vmap = vmap_reduction,
           .decompose = row.decompose,
           .reference = row.reference,
           .channels_last = reduce_with_channels_last,

@@ -12,6 +12,7 @@
 #include "antichain/ops/reference/compute.h"
 #include "antichain/ops/scans/weighted_scan.h"
 #include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/vmap/vmap_rules.h"
 
 namespace antichain {
 
@@ -73,6 +74,13 @@ std::vector<Var> affine_scan_vjp(VjpContext& context) {
     grad_a = dense ? expand_dims(left, -1) * expand_dims(right, -2) : left * right;
   }
   return {grad_a, back.before, back.last};
+}
+
+// Copies are more places, which have the axis behind the steps.
+std::optional<std::vector<Var>> vmap_affine_scan(VmapContext& context) {
+  const Var a = move_axis(context.repeated(0), 0, 1), b = move_axis(context.repeated(1), 0, 1);
+  const Vars found = context.same_op({a, b, context.repeated(2)}, context.attrs());
+  return Vars{move_axis(found[0], 1, 0), found[1]};
 }
 
 // Step by step, for backends without a kernel: a chain that they may compute as one.
@@ -178,6 +186,7 @@ const OpDef& affine_scan_def() {
                       {std::int64_t{0}}}},
       .infer = infer_affine_scan,
       .vjp = affine_scan_vjp,
+      .vmap = vmap_affine_scan,
       .decompose = decompose_affine_scan,
       .reference = affine_scan_reference,
       .samples = affine_scan_samples,

@@ -9,7 +9,9 @@
 #include "antichain/ops/products/matmul.h"
 #include "antichain/ops/reference/weighted_scan_reference.h"
 #include "antichain/ops/shape/creation.h"
+#include "antichain/ops/shape/shape_ops.h"
 #include "antichain/ops/shape/slicing.h"
+#include "antichain/ops/vmap/vmap_rules.h"
 
 namespace antichain {
 
@@ -74,6 +76,22 @@ std::vector<VarType> infer_weighted_scan(InferContext& context) {
     results.insert(results.end(), form.weight_to.size(), {dtype, part});
   }
   return results;
+}
+
+// Copies are more places, which have the axis behind the steps; weights must be the same in all.
+std::optional<std::vector<Var>> vmap_weighted_scan(VmapContext& context) {
+  if (context.is_mapped(kWeights)) {
+    return std::nullopt;
+  }
+  Vars inputs = {context.value(kWeights), context.repeated(kInitial)};
+  for (int i = kFirstCoefficient; i < context.num_inputs(); ++i) {
+    inputs.push_back(move_axis(context.repeated(i), 0, 1));
+  }
+  Vars found = context.same_op(inputs, context.attrs());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    found[i] = i == 1 ? found[i] : move_axis(found[i], 1, 0);  // the last states have no time
+  }
+  return found;
 }
 
 Var part_of(Var joint, std::int64_t part, std::int64_t parts, Dim units) {
@@ -235,6 +253,7 @@ const OpDef& weighted_scan_def() {
                       "steps that belong together; 0: chosen by sizes",
                       {std::int64_t{0}}}},
       .infer = infer_weighted_scan,
+      .vmap = vmap_weighted_scan,
       .decompose = decompose_weighted_scan,
       .reference = weighted_scan_reference,
       .samples = weighted_scan_samples,

@@ -5,6 +5,8 @@
 #include "antichain/graph/structural_ops.h"
 #include "antichain/ops/reference/compute.h"
 #include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/shape/slicing.h"
+#include "antichain/ops/vmap/vmap_rules.h"
 
 namespace antichain {
 
@@ -50,6 +52,13 @@ std::vector<VarType> infer_nonzero(InferContext& context) {
   return {{DType::i64, {count, Dim(context.rank(0))}}};
 }
 
+// The shape of one copy is the same in all of them.
+std::optional<std::vector<Var>> vmap_shape_of(VmapContext& context) {
+  const Var whole = shape_of(context.value(0));
+  const Var own = slice(whole, {{.axis = 0, .start = 1}});
+  return std::vector{repeat_for_copies(own, context.copies())};
+}
+
 void nonzero_reference(KernelContext& context) {
   const Tensor& x = context.in(0);
   std::vector<std::int64_t> found;
@@ -82,6 +91,7 @@ const OpDef& iota_def() {
       .dtypes = {},
       .infer = infer_iota,
       .no_gradient = "it has no inputs",
+      .no_vmap = kSameInAllCopies,
       .reference = iota_reference,
       .samples = iota_samples,
   };
@@ -96,6 +106,7 @@ const OpDef& dim_value_def() {
       .dtypes = {},
       .infer = infer_dim_value,
       .no_gradient = "it has no inputs",
+      .no_vmap = kSameInAllCopies,
       .reference =
           [](KernelContext& context) {
             store(std::vector<std::int64_t>{context.size("dim")}, context.out());
@@ -118,6 +129,7 @@ const OpDef& shape_of_def() {
       .dtypes = kAnyDType,
       .infer = infer_shape_of,
       .no_gradient = "a shape does not depend on the elements",
+      .vmap = vmap_shape_of,
       .reference = [](KernelContext& context) { store(context.in(0).shape(), context.out()); },
       .samples =
           [] {
@@ -140,6 +152,7 @@ const OpDef& nonzero_def() {
       .shape_from_data = true,
       .infer = infer_nonzero,
       .no_gradient = "its result is a list of integers",
+      .no_vmap = kSizesOfEachCopy,
       .reference = nonzero_reference,
       .samples =
           [] {
@@ -168,6 +181,7 @@ const OpDef& linear_seed_def() {
                 {context.attrs().get<DType>("dtype"), context.attrs().get<Dims>("shape")}};
           },
       .no_gradient = "it has no inputs",
+      .no_vmap = kSameInAllCopies,
       .reference =
           [](KernelContext& context) {
             store(std::vector<std::int64_t>(static_cast<std::size_t>(context.out().numel()), 0),

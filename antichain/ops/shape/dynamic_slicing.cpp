@@ -5,6 +5,7 @@
 #include "antichain/graph/derivative_context.h"
 #include "antichain/graph/infer_context.h"
 #include "antichain/graph/kernel_context.h"
+#include "antichain/ops/indexing/indexing_vmap.h"
 #include "antichain/ops/reference/window.h"
 #include "antichain/ops/shape/creation.h"
 #include "antichain/ops/shape/require_size.h"
@@ -145,6 +146,7 @@ const OpDef& dynamic_slice_def() {
       .dtypes = kAnyDType,
       .infer = infer_dynamic_slice,
       .vjp = dynamic_slice_vjp,
+      .vmap = vmap_dynamic_slice,
       .reference = dynamic_slice_reference,
       .samples = dynamic_slice_samples,
   };
@@ -158,6 +160,7 @@ const OpDef& dynamic_set_slice_def() {
       .dtypes = kAnyDType,
       .infer = infer_dynamic_set_slice,
       .vjp = dynamic_set_slice_vjp,
+      .vmap = vmap_dynamic_set_slice,
       .reference = dynamic_set_slice_reference,
       .samples = dynamic_set_slice_samples,
   };

@@ -5,6 +5,7 @@
 #include "antichain/ops/convolution/cut.h"
 #include "antichain/ops/shape/shape_ops.h"
 #include "antichain/ops/shape/slicing.h"
+#include "antichain/ops/vmap/vmap_rules.h"
 
 namespace antichain {
 
@@ -184,6 +185,7 @@ const OpDef& concat_def() {
       .dtypes = kAnyDType,
       .infer = infer_concat,
       .vjp = concat_vjp,
+      .vmap = vmap_along_axis(true),
       .rewrites = {concat_of_one()},
       .reference = concat_reference,
       .samples = concat_samples,
@@ -198,6 +200,7 @@ const OpDef& stack_def() {
       .attributes = {{"axis", "where the new axis stands in the result"}},
       .dtypes = kAnyDType,
       .infer = infer_stack,
+      .vmap = vmap_along_axis(true),
       .decompose = decompose_stack,
       .rewrites = {stack_of_one()},
       .reference = stack_reference,

@@ -6,6 +6,7 @@
 #include "antichain/ops/reference/window.h"
 #include "antichain/ops/shape/require_size.h"
 #include "antichain/ops/shape/slicing.h"
+#include "antichain/ops/vmap/vmap_rules.h"
 
 namespace antichain {
 
@@ -30,6 +31,16 @@ std::vector<VarType> infer_pad(InferContext& context) {
 
 std::vector<Var> pad_vjp(VjpContext& context) {
   return {cut(context.grad(), context.attrs().get<Dims>("before"), context.input(0).shape())};
+}
+
+std::optional<std::vector<Var>> vmap_pad(VmapContext& context) {
+  Attrs attrs = context.attrs();
+  for (const char* side : {"before", "after"}) {
+    Dims sizes = attrs.get<Dims>(side);
+    sizes.insert(sizes.begin(), Dim(0));
+    attrs.set(side, sizes);
+  }
+  return context.same_op({context.value(0)}, attrs);
 }
 
 void pad_reference(KernelContext& context) {
@@ -67,6 +78,7 @@ const OpDef& pad_def() {
       .dtypes = kAnyDType,
       .infer = infer_pad,
       .vjp = pad_vjp,
+      .vmap = vmap_pad,
       .rewrites = {{"pad(x) by nothing -> x",
                     [](Op op) -> std::optional<std::vector<Var>> {
                       const bool is_same = op.input(0).shape() == op.output().shape() &&

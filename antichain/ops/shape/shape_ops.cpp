@@ -9,6 +9,7 @@
 #include "antichain/ops/definition_parts.h"
 #include "antichain/ops/reference/compute.h"
 #include "antichain/ops/shape/dynamic_shape.h"
+#include "antichain/ops/vmap/vmap_rules.h"
 
 namespace antichain {
 
@@ -153,6 +154,24 @@ Rewrite transpose_of_nothing() {
            }}};
 }
 
+std::optional<Vars> vmap_reshape(VmapContext& context) {
+  const Dims& shape = context.op().output().shape();
+  return one(reshape(context.value(0), context.with_copies(shape)));
+}
+
+std::optional<Vars> vmap_transpose(VmapContext& context) {
+  Ints permutation =
+      axes_behind_copies(context.attrs().get<Ints>("permutation"), context.op().input(0).rank());
+  permutation.insert(permutation.begin(), 0);
+  return one(transpose(context.value(0), permutation));
+}
+
+std::optional<Vars> vmap_flip(VmapContext& context) {
+  Attrs attrs = context.attrs();
+  attrs.set("axes", axes_behind_copies(attrs.get<Ints>("axes"), context.op().input(0).rank()));
+  return context.same_op({context.value(0)}, attrs);
+}
+
 Tensor flipped(const KernelContext& context) {
   Tensor view = context.in(0);
   for (std::int64_t axis : context.attr<Ints>("axes")) {
@@ -181,6 +200,7 @@ const OpDef& reshape_def() {
           [](VjpContext& context) {
             return one(reshape(context.grad(), context.input(0).shape()));
           },
+      .vmap = vmap_reshape,
       .rewrites = {reshape_to_same(), reshape_of_reshape(), reshape_of_repeated_number()},
       .reference = copy_packed,
       .view =
@@ -218,6 +238,7 @@ const OpDef& reshape_dynamic_def() {
           [](VjpContext& context) {
             return Vars{reshape(context.grad(), context.input(0).shape()), Var()};
           },
+      .no_vmap = kSizesOfEachCopy,
       .reference =
           [](KernelContext& context) {
             context.out() = context.in(0).reshape(load<std::int64_t>(context.in(1)));
@@ -241,6 +262,7 @@ const OpDef& transpose_def() {
       .dtypes = kAnyDType,
       .infer = infer_transpose,
       .vjp = transpose_vjp,
+      .vmap = vmap_transpose,
       .rewrites = {transpose_of_nothing(), transpose_of_transpose()},
       .reference =
           [](KernelContext& context) {
@@ -275,6 +297,7 @@ const OpDef& flip_def() {
           [](VjpContext& context) {
             return one(flip(context.grad(), context.attrs().get<Ints>("axes")));
           },
+      .vmap = vmap_flip,
       .reference = [](KernelContext& context) { context.out().copy_from(flipped(context)); },
       .view = flipped,
       .samples =

@@ -11,6 +11,7 @@
 #include "antichain/ops/reference/window.h"
 #include "antichain/ops/shape/creation.h"
 #include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/vmap/vmap_rules.h"
 
 namespace antichain {
 
@@ -86,6 +87,20 @@ std::vector<Var> set_slice_vjp(VjpContext& context) {
     grad_update = apply(slice_def(), {grad}, context.attrs());
   }
   return {grad_x, grad_update};
+}
+
+std::optional<std::vector<Var>> vmap_ranges(VmapContext& context) {
+  const auto with = [](Dim first, Dims rest) {
+    rest.insert(rest.begin(), first);
+    return rest;
+  };
+  Attrs attrs = context.attrs();
+  attrs.set("starts", with(Dim(0), attrs.get<Dims>("starts")));
+  attrs.set("stops", with(context.copies(), attrs.get<Dims>("stops")));
+  Ints steps = attrs.get<Ints>("steps");
+  steps.insert(steps.begin(), 1);
+  attrs.set("steps", steps);
+  return context.same_op(context.all_repeated(), attrs);
 }
 
 Tensor ranges_of(const Tensor& tensor, const KernelContext& context, const Shape& lengths) {
@@ -221,6 +236,7 @@ const OpDef& slice_def() {
       .dtypes = kAnyDType,
       .infer = infer_slice,
       .vjp = slice_vjp,
+      .vmap = vmap_ranges,
       .rewrites = {slice_of_all(), slice_of_repeated_number()},
       .reference = [](KernelContext& context) { context.out().copy_from(sliced(context)); },
       .view = sliced,
@@ -237,6 +253,7 @@ const OpDef& set_slice_def() {
       .dtypes = kAnyDType,
       .infer = infer_set_slice,
       .vjp = set_slice_vjp,
+      .vmap = vmap_ranges,
       .reference = set_slice_reference,
       .samples = set_slice_samples,
   };

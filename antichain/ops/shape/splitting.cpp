@@ -7,6 +7,7 @@
 #include "antichain/ops/convolution/cut.h"
 #include "antichain/ops/shape/require_size.h"
 #include "antichain/ops/shape/slicing.h"
+#include "antichain/ops/vmap/vmap_rules.h"
 
 namespace antichain {
 
@@ -63,6 +64,15 @@ std::vector<Var> split_vjp(VjpContext& context) {
   return {concat(grads, context.attrs().get<std::int64_t>("axis"))};
 }
 
+std::optional<std::vector<Var>> vmap_split(VmapContext& context) {
+  const Var given = context.given(0).value;
+  Attrs attrs = context.attrs();
+  const int axis =
+      normalize_axis(attrs.get<std::int64_t>("axis"), context.op().input(0).rank()) + 1;
+  attrs.set("axis", static_cast<std::int64_t>(axis));
+  return context.same_op({given.dim(axis) == Dim(1) ? context.value(0) : given}, attrs);
+}
+
 void split_reference(KernelContext& context) {
   const Tensor& x = context.in(0);
   const int axis = context.axis("axis", x.rank());
@@ -98,6 +108,7 @@ const OpDef& split_def() {
       .dtypes = kAnyDType,
       .infer = infer_split,
       .vjp = split_vjp,
+      .vmap = vmap_split,
       .decompose = decompose_split,
       // Parts can be views of the whole, one by one.
       .rewrites = {{"split(x) -> cuts of x",

@@ -81,6 +81,7 @@ const OpDef& print_def() {
       .effect = Effect::external,
       .infer = infer_print,
       .vjp = pass_gradient,
+      .no_vmap = "it prints once in a run; print the values of all copies outside of vmap",
       .reference = print_reference,
       .samples = [] { return samples_of(print); },
   };
@@ -96,6 +97,7 @@ const OpDef& assert_finite_def() {
       .effect = Effect::external,
       .infer = infer_assert_finite,
       .vjp = pass_gradient,
+      .no_vmap = "it stops a run; check the values of all copies outside of vmap",
       .reference = assert_finite_reference,
       .samples = [] { return samples_of(assert_finite); },
   };

@@ -15,6 +15,8 @@ namespace antichain {
 namespace {
 
 constexpr const char* kNoGradient = "a draw does not depend on its key differentiably";
+constexpr const char* kKeyOfEachCopy =
+    "it draws by one key, and copies whose keys differ draw one after the other";
 
 void require_draw(InferContext& context, const Dims& shape) {
   context.require_inputs(1);
@@ -168,6 +170,7 @@ const OpDef& random_uniform_def() {
       .dtypes = {DType::i64},
       .infer = infer_float_draw,
       .no_gradient = kNoGradient,
+      .vmap_serially = kKeyOfEachCopy,
       .reference = uniform_reference,
       .samples = [] { return float_samples(random_uniform); },
   };
@@ -182,6 +185,7 @@ const OpDef& random_normal_def() {
       .dtypes = {DType::i64},
       .infer = infer_float_draw,
       .no_gradient = kNoGradient,
+      .vmap_serially = kKeyOfEachCopy,
       .reference = normal_reference,
       .samples = [] { return float_samples(random_normal); },
   };
@@ -197,6 +201,7 @@ const OpDef& random_bernoulli_def() {
       .dtypes = {DType::i64},
       .infer = infer_bernoulli,
       .no_gradient = kNoGradient,
+      .vmap_serially = kKeyOfEachCopy,
       .reference = bernoulli_reference,
       .samples = bernoulli_samples,
   };
@@ -211,6 +216,7 @@ const OpDef& random_permutation_def() {
       .dtypes = {DType::i64},
       .infer = infer_permutation,
       .no_gradient = kNoGradient,
+      .vmap_serially = kKeyOfEachCopy,
       .reference = permutation_reference,
       .samples = permutation_samples,
   };

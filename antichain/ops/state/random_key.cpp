@@ -58,6 +58,7 @@ const OpDef& fold_in_def() {
       .dtypes = {DType::i64},
       .infer = infer_fold_in,
       .no_gradient = "keys are integers",
+      .vmap_serially = "it makes one key at a time",
       .reference = fold_in_reference,
       .samples = fold_in_samples,
   };

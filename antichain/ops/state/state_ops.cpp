@@ -6,6 +6,7 @@
 #include "antichain/ops/reference/compute.h"
 #include "antichain/ops/shape/creation.h"
 #include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/vmap/vmap_rules.h"
 
 namespace antichain {
 
@@ -92,6 +93,7 @@ const OpDef& state_read_def() {
             return std::vector<VarType>{{state.type.dtype, state.type.shape}};
           },
       .no_gradient = "it has no inputs",
+      .no_vmap = kSameInAllCopies,
       .reference =
           [](KernelContext& context) {
             context.out() =
@@ -119,6 +121,7 @@ const OpDef& assign_def() {
       .on_any_device = true,
       .infer = infer_write,
       .vjp = [](VjpContext& context) { return std::vector<Var>{context.grad()}; },
+      .no_vmap = "it changes a state, which all copies share",
       .reference = assign_reference,
       .samples = [] { return write_samples(assign); },
   };
@@ -135,6 +138,7 @@ const OpDef& add_update_def() {
       .forwards = true,
       .infer = infer_write,
       .vjp = [](VjpContext& context) { return std::vector<Var>{context.grad()}; },
+      .no_vmap = "it changes a state, which all copies share",
       .reference = add_update_reference,
       .samples = [] { return write_samples(add_update); },
   };

@@ -179,6 +179,7 @@ OpDef update_op(const char* op_name, const char* doc, const OpDef& (*self)()) {
       .infer =
           [](InferContext& context) { return infer_update(context, rules::kRuleNumbers<Rule>); },
       .no_gradient = "it changes states, through which no gradient flows",
+      .no_vmap = "it changes states, which all copies share",
       .reference = update_reference<Rule>,
       .samples = [self] { return update_samples<Rule>(self()); },
   };

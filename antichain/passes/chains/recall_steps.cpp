@@ -1,13 +1,14 @@
 #include "antichain/passes/chains/recall_steps.h"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "antichain/graph/structural_ops.h"
 #include "antichain/graph/traversal.h"
 #include "antichain/ops/control_flow/control_flow.h"
-#include "antichain/passes/chains/stacked_ops.h"
+#include "antichain/ops/vmap/vmap_region.h"
 
 namespace antichain {
 
@@ -46,7 +47,7 @@ void add_results(Op chain, Recalled& recalled) {
   const RegionInfo& body = graph.region(chain.regions()[0]);
   const Vars params = graph.vars(body.params), results = graph.vars(body.results);
   const auto ys = std::span(results).subspan(static_cast<std::size_t>(layout.states));
-  std::unordered_map<VarId, Stacked> known;  // by value of the body; the step's number is not there
+  std::unordered_map<VarId, Mapped> known;  // by value of the body; the step's number is not there
   for (int i = 0; i < chain.num_inputs(); ++i) {
     const bool is_state = i < layout.states;
     known[params[static_cast<std::size_t>(1 + i)].id()] = {
@@ -55,20 +56,20 @@ void add_results(Op chain, Recalled& recalled) {
   }
   const Dim length = chain.attrs().get<Dim>("length");
   for (Op op : ops_behind(graph, chain.regions()[0], ys)) {
-    std::vector<Stacked> inputs;
+    std::vector<Mapped> inputs;
     for (Var input : op.inputs()) {
       if (const auto found = known.find(input.id()); found != known.end()) {
         inputs.push_back(found->second);
       }
     }
     // Others draw numbers for each step, have effects or bodies.
-    const bool is_plain = &op.def() == &constant_def() || has_stacking_rule(op);
+    const bool is_plain = &op.def() == &constant_def() || (op.def().vmap && op.regions().empty());
     if (!is_plain || !op.control_edges().empty() || std::ssize(inputs) < op.num_inputs()) {
       continue;
     }
-    const std::vector<Stacked> outputs = compute_stacked(op, inputs, length);
-    for (int i = 0; i < op.num_outputs(); ++i) {
-      Stacked value = outputs[static_cast<std::size_t>(i)];
+    const std::optional<std::vector<Mapped>> outputs = vmap_op_by_rule(op, inputs, length);
+    for (int i = 0; outputs && i < op.num_outputs(); ++i) {
+      Mapped value = (*outputs)[static_cast<std::size_t>(i)];
       const auto number = static_cast<int>(std::ranges::find(ys, op.output(i)) - ys.begin());
       const Var y = number < layout.ys ? chain.output(layout.first_y() + number) : Var();
       if (y.valid() && value.value.shape() == y.shape()) {

@@ -15,7 +15,7 @@
 #include "antichain/ops/rows/reduce.h"
 #include "antichain/ops/shape/shape_ops.h"
 #include "antichain/ops/shape/slicing.h"
-#include "antichain/passes/chains/stacked_ops.h"
+#include "antichain/ops/vmap/vmap_region.h"
 
 namespace antichain {
 
@@ -24,16 +24,16 @@ namespace {
 bool is_sum(const OpDef& def) { return &def == &sum_def() || &def == &mean_def(); }
 
 // Whether an op can be computed for all steps at once.
-bool can_be_stacked(Op op) {
+bool can_be_mapped(Op op) {
   if (&op.def() == &matmul_def()) {
     return op.input(0).rank() == 2 && op.input(1).rank() == 2;
   }
   return is_sum(op.def()) || is_elementwise(op.def()) || &op.def() == &slice_def() ||
-         (&op.def() == &sum_to_def() && has_stacking_rule(op));
+         &op.def() == &sum_to_def();
 }
 
 // Whether an op is reason enough to compute it for all steps at once; others only go with such ops.
-bool is_worth_stacking(const OpDef& def) {
+bool is_worth_mapping(const OpDef& def) {
   return &def == &matmul_def() || &def == &sum_to_def() || is_sum(def);
 }
 
@@ -147,8 +147,8 @@ class ChainSplit {
       return made_by(value, constant_def()) || early_.contains(value.producer().id());
     };
     for (Op op : ops_) {
-      if (can_be_stacked(op) && std::ranges::all_of(op.inputs(), is_known) &&
-          (is_worth_stacking(op.def()) || is_made_by_any(early_, op))) {
+      if (can_be_mapped(op) && std::ranges::all_of(op.inputs(), is_known) &&
+          (is_worth_mapping(op.def()) || is_made_by_any(early_, op))) {
         early_.insert(op.id());
       }
     }
@@ -177,18 +177,18 @@ class ChainSplit {
         }
         continue;
       }
-      const auto can_read_stacked = [&](OpId id) {
+      const auto can_read_mapped = [&](OpId id) {
         return candidates.contains(id) || additions_.contains(id);
       };
-      if (!additions_.contains(op->id()) && can_be_stacked(*op) &&
-          std::ranges::all_of(readers_[op->output().id()], can_read_stacked) &&
+      if (!additions_.contains(op->id()) && can_be_mapped(*op) &&
+          std::ranges::all_of(readers_[op->output().id()], can_read_mapped) &&
           std::ranges::count(op->inputs(), params_[0]) == 0) {
         candidates.insert(op->id());
       }
     }
     for (Op op : ops_) {
       if (candidates.contains(op.id()) &&
-          (is_worth_stacking(op.def()) || is_made_by_any(late_, op))) {
+          (is_worth_mapping(op.def()) || is_made_by_any(late_, op))) {
         late_.insert(op.id());
       }
     }
@@ -247,7 +247,7 @@ class ChainSplit {
       }
     }
     for (Var value : entering_) {
-      if (const Stacked known = outside_.at(value.id()); known.stacked) {
+      if (const Mapped known = outside_.at(value.id()); known.is_mapped) {
         xs.push_back(known.value);
         entering.push_back(value);
       }
@@ -266,7 +266,7 @@ class ChainSplit {
         cloner.map(i < own_xs ? params_[1 + num_states() + i] : entering[i - own_xs], inner_xs[i]);
       }
       for (Var value : entering_) {
-        if (const Stacked known = outside_.at(value.id()); !known.stacked) {
+        if (const Mapped known = outside_.at(value.id()); !known.is_mapped) {
           cloner.map(value, graph_.capture(known.value));
         }
       }
@@ -295,7 +295,7 @@ class ChainSplit {
                  chain_.location());
   }
 
-  Stacked outside(Var value) {
+  Mapped outside(Var value) {
     if (made_by(value, constant_def())) {
       return {graph_.add(constant_def(), {}, value.producer().attrs()).output(), false};
     }
@@ -303,14 +303,14 @@ class ChainSplit {
   }
 
   Dim length() const { return chain_.attrs().get<Dim>("length"); }
-  Var all_steps(Var value) { return all_runs(outside(value), value.shape(), length()); }
+  Var all_steps(Var value) { return with_mapped_axis(outside(value), value.shape(), length()); }
 
-  Stacked compute_outside(Op op) {
-    std::vector<Stacked> inputs;
+  Mapped compute_outside(Op op) {
+    std::vector<Mapped> inputs;
     for (Var input : op.inputs()) {
       inputs.push_back(outside(input));
     }
-    return compute_stacked(op, inputs, length())[0];
+    return vmap_op(op, inputs, length())[0];
   }
 
   Op chain_;
@@ -323,7 +323,7 @@ class ChainSplit {
   std::map<std::size_t, Var> sums_;  // what is added, by state
   std::unordered_set<OpId> additions_, early_, late_;
   Vars ys_, entering_;
-  std::unordered_map<VarId, Stacked> outside_;
+  std::unordered_map<VarId, Mapped> outside_;
 };
 
 std::unordered_set<VarId> read_values(std::span<const Op> ops, std::span<const Var> results) {

@@ -6,6 +6,8 @@
 #include "antichain/autodiff/grad.h"
 #include "antichain/graph/traversal.h"
 #include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/convolution/convolution.h"
+#include "antichain/ops/convolution/pooling.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/indexing/indexing.h"
 #include "antichain/ops/indexing/sorting.h"
@@ -188,6 +190,32 @@ int count_ops(const OpDef& def, const std::string& engine, bool elementwise) {
     }
   }
   return count;
+}
+
+// Convolutions and pools of all steps are computed at once: only the chain that goes forward is
+// left.
+TEST(ScanEngine, ComputesConvolutionsOfAllStepsAtOnce) {
+  const auto loss = [](const Vars& in, const std::string& engine) {
+    const auto cell = [&](Var h, Var x) {
+      const Var inner = relu(conv(h + x, in[2], {.padding = {1}}));
+      const Var pooled = avg_pool(inner, {.window = {3}, .stride = {1}, .padding = {1}});
+      return h + 0.1 * max_pool(conv(pooled, in[3], {.padding = {1}}),
+                                {.window = {3}, .stride = {1}, .padding = {1}});
+    };
+    return sum(square(chain(in[0], in[1], cell, {.engine = engine}).last));
+  };
+  expect_exact({fixed({2, 2, 3}), fixed({3, 2, 2, 3}), fixed({4, 2, 3}), fixed({2, 4, 3})}, loss);
+  Session session({.always_scan = true});
+  Graph graph = session.graph();
+  const Vars in = {graph.input("h", f64, {2, 2, 3}), graph.input("xs", f64, {"t", 2, 2, 3}),
+                   graph.input("w", f64, {4, 2, 3}), graph.input("v", f64, {2, 4, 3})};
+  int chains = 0, scans = 0;
+  for (Op op : schedule(graph, grad(loss(in, "scan"), in))) {
+    chains += &op.def() == &chain_def() ? 1 : 0;
+    scans += &op.def() == &affine_scan_def() ? 1 : 0;
+  }
+  EXPECT_EQ(chains, 1);
+  EXPECT_EQ(scans, 1);
 }
 
 TEST(ScanEngine, WalksBackInOneScan) {
