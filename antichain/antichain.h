@@ -11,6 +11,7 @@
 #include "antichain/base/error.h"
 #include "antichain/base/logger.h"
 #include "antichain/base/out_of_memory.h"
+#include "antichain/base/place.h"
 #include "antichain/graph/dim.h"
 #include "antichain/graph/graph.h"
 #include "antichain/graph/ids.h"

@@ -21,7 +21,7 @@ std::string Graph::qualify(std::string_view name) const {
   return outer.empty() ? std::string(name) : fmt::format("{}.{}", outer, name);
 }
 
-LocationGuard::LocationGuard(Graph& graph, const std::source_location& location, bool force)
+LocationGuard::LocationGuard(Graph& graph, const Place& location, bool force)
     : graph_(graph), previous_(graph.location_override_) {
   graph.location_override_ = previous_ && !force ? previous_ : &location;
 }

@@ -15,7 +15,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
@@ -71,7 +70,7 @@ enum class Sharing { of_equal_ops, none };
 
 class Graph {
  public:
-  using Location = std::source_location;
+  using Location = Place;
 
   Graph();
   /// Makes a graph whose gradients may use these engines.
@@ -242,14 +241,14 @@ class ScopeGuard {
 /// outermost guard wins, unless `force` is set.
 class LocationGuard {
  public:
-  LocationGuard(Graph& graph, const std::source_location& location, bool force = false);
+  LocationGuard(Graph& graph, const Place& location, bool force = false);
   ~LocationGuard();
   LocationGuard(const LocationGuard&) = delete;
   LocationGuard& operator=(const LocationGuard&) = delete;
 
  private:
   Graph& graph_;
-  const std::source_location* previous_;
+  const Place* previous_;
 };
 
 /// Builds in the root region while it lives, even when a nested region is open.

@@ -94,7 +94,7 @@ std::span<const ControlEdge> Op::control_edges() const {
   return graph_->control_[graph_->ops_[id_.value].control];
 }
 
-const std::source_location& Op::location() const { return graph_->ops_[id_.value].location; }
+const Place& Op::location() const { return graph_->ops_[id_.value].location; }
 const std::string& Op::scope() const { return graph_->scopes_[graph_->ops_[id_.value].scope]; }
 
 std::string Op::describe() const {

@@ -7,11 +7,11 @@
 
 #include <initializer_list>
 #include <optional>
-#include <source_location>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "antichain/base/place.h"
 #include "antichain/graph/attrs.h"
 #include "antichain/graph/dim.h"
 #include "antichain/graph/ids.h"
@@ -66,7 +66,6 @@ class Var {
   // Fluent forms of functions of the operator module, which defines them
   // (antichain/ops/fluent.cpp).
   using Axes = std::vector<std::int64_t>;
-  using Place = std::source_location;  // where the user wrote it, for messages
   Var reshape(const Dims& shape, Place place = Place::current()) const;
   Var transpose(const Axes& permutation = {}, Place place = Place::current()) const;
   Var cast(DType dtype, Place place = Place::current()) const;
@@ -112,7 +111,7 @@ class Op {
   std::span<const ControlEdge> control_edges() const;
   /// Returns the names of the states that the op reads or writes.
   std::vector<std::string> states() const;
-  const std::source_location& location() const;
+  const Place& location() const;
   /// Returns the scope that was open when the op was built: "encoder.gru".
   const std::string& scope() const;
   /// Returns "matmul in 'encoder' (model.cpp:12)", for messages. The attribute "label" of an op

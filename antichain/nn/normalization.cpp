@@ -35,7 +35,8 @@ Var moved(Var running, Var batch, double momentum) {
 
 }  // namespace
 
-Var batch_norm(Var x, const BatchNormOptions& options) {
+Var batch_norm(Var x, const BatchNormOptions& options, Place place) {
+  const UserCall call(x, place);
   const Layer layer("batch_norm", x, options.name);
   require<ShapeError>(x.rank() >= 2 && x.dim(1).is_constant() && x.dim(1).constant() > 0,
                       "batch_norm: x must be [samples, channels, ...] with a known number of "
@@ -62,7 +63,8 @@ Var batch_norm(Var x, const BatchNormOptions& options) {
                              moved(running_var, unbiased, options.momentum)});
 }
 
-Var layer_norm(Var x, const LayerNormOptions& options) {
+Var layer_norm(Var x, const LayerNormOptions& options, Place place) {
+  const UserCall call(x, place);
   const Layer layer("layer_norm", x, options.name);
   require<ShapeError>(options.axes >= 1 && options.axes <= x.rank(),
                       "layer_norm: cannot normalise {} axes of a value of shape {}", options.axes,

@@ -29,6 +29,6 @@ struct LayerNormOptions {
 };
 /// Normalises over the last axes, then scales and shifts by "<name>.scale" and "<name>.bias" of
 /// their shape (Ba, Kiros and Hinton, 2016).
-Var layer_norm(Var x, const LayerNormOptions& options = {});
+Var layer_norm(Var x, const LayerNormOptions& options = {}, Place place = Place::current());
 
 }  // namespace antichain::nn

@@ -23,7 +23,7 @@ class CudaNewton : public testing::Test {
   }
 };
 
-using Layer = nn::Recurrent (*)(Var, std::int64_t, const nn::RecurrentOptions&);
+using Layer = nn::Recurrent (*)(Var, std::int64_t, const nn::RecurrentOptions&, Place);
 
 struct Outcome {
   std::vector<Tensor> values;  // the last state and the gradients of all parameters
@@ -40,7 +40,7 @@ Outcome run(const std::string& device, Layer layer, const nn::RecurrentOptions& 
                    })});
   Graph graph = session.graph();
   const Var xs = graph.input("xs", f32, {"time", "batch", 3});
-  const Var last = layer(xs, 5, options).last;
+  const Var last = layer(xs, 5, options, Place::current()).last;
   std::vector<Var> outputs = {last};
   for (Var gradient : grad(sum(square(last)), parameters(graph))) {
     outputs.push_back(gradient);
