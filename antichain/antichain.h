@@ -15,6 +15,7 @@
 #include "antichain/graph/dim.h"
 #include "antichain/graph/graph.h"
 #include "antichain/graph/ids.h"
+#include "antichain/graph/live_graphs.h"
 #include "antichain/graph/op_table.h"
 #include "antichain/graph/print.h"
 #include "antichain/graph/stable_vector.h"

@@ -79,6 +79,7 @@ class Graph {
   Graph(std::shared_ptr<DimPool> dims, std::shared_ptr<const EngineSet> engines);
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
+  ~Graph() { LiveGraphs::remove(number_); }
 
   // Building.
   /// Declares a value that is fed at every run.
@@ -196,6 +197,7 @@ class Graph {
   Op evaluated(Op op);
   void note_found_sizes(Op op);
 
+  const LiveGraphs::Number number_ = LiveGraphs::add();
   std::shared_ptr<DimPool> dims_;
   std::shared_ptr<const EngineSet> engines_;
   std::shared_ptr<Evaluator> evaluator_;
@@ -222,6 +224,8 @@ class Graph {
   std::unordered_map<std::string_view, const StateInfo*> states_by_name_;
   std::unordered_map<std::string, Effects> effects_;
 };
+
+inline Var::Var(Graph* graph, VarId id) : graph_(graph), id_(id), number_(graph->number_) {}
 
 /// Prefixes the names of everything built while it lives: "encoder" within "model" is
 /// "model.encoder".

@@ -47,9 +47,10 @@ void solve(Dim dim, std::int64_t size, DimEnv& env) {
 }  // namespace
 
 Executable::Executable(std::unique_ptr<Graph> graph, std::span<const Var> results,
-                       std::span<const Op> effects, const Backend& backend,
-                       const KernelTable& kernels, const Logger& logger, StateStore& states)
-    : graph_(std::move(graph)), backend_(&backend), states_(&states) {
+                       std::span<const Op> effects, std::shared_ptr<const Backend> backend,
+                       const KernelTable& kernels, const Logger& logger,
+                       std::shared_ptr<StateStore> states)
+    : backend_(std::move(backend)), states_(std::move(states)), graph_(std::move(graph)) {
   IdSet<OpId> used;
   for (Op op : schedule(*graph_, results, effects)) {
     used.insert(op.id());
@@ -122,7 +123,14 @@ void Executable::check_sizes(std::span<const Tensor* const> arguments, DimEnv& e
 }
 
 Executable::Executable(Executable&&) noexcept = default;
-Executable& Executable::operator=(Executable&&) noexcept = default;
+// Member by member, the backend would be gone before what lies in its memory.
+Executable& Executable::operator=(Executable&& other) noexcept {
+  if (this != &other) {
+    std::destroy_at(this);
+    std::construct_at(this, std::move(other));
+  }
+  return *this;
+}
 Executable::~Executable() = default;
 
 std::size_t Executable::num_steps() const { return program_->num_steps(); }
@@ -143,8 +151,8 @@ void Executable::take_feeds(const Feeds& feeds, std::vector<const Tensor*>& argu
 }
 
 void Executable::prepare(std::span<const Tensor* const> arguments, RunState& state) const {
-  state.backend = backend_;
-  state.states = states_;
+  state.backend = backend_.get();
+  state.states = states_.get();
   state.print_line = print_line_.get();
   state.lanes = parallel_steps_ ? backend_->lanes() : 1;
   state.parallel = parallel_steps_;

@@ -63,11 +63,11 @@ struct RunStatistics {
 
 class Executable {
  public:
-  /// Compiles for `kernels`, usually those of the backend; owns the graph from then on. Backend and
-  /// states must outlive the executable.
+  /// Compiles for `kernels`, usually those of the backend; owns the graph from then on and shares
+  /// backend and states.
   Executable(std::unique_ptr<Graph> graph, std::span<const Var> results,
-             std::span<const Op> effects, const Backend& backend, const KernelTable& kernels,
-             const Logger& logger, StateStore& states);
+             std::span<const Op> effects, std::shared_ptr<const Backend> backend,
+             const KernelTable& kernels, const Logger& logger, std::shared_ptr<StateStore> states);
   Executable(Executable&&) noexcept;
   Executable& operator=(Executable&&) noexcept;
   ~Executable();
@@ -109,13 +109,13 @@ class Executable {
   void bind_symbols(std::span<const Tensor* const> arguments, DimEnv& env) const;
   void check_sizes(std::span<const Tensor* const> arguments, DimEnv& env) const;
 
+  std::shared_ptr<const Backend> backend_;  // first: the others have memory of it
+  std::shared_ptr<StateStore> states_;
   std::unique_ptr<Graph> graph_;
   std::vector<Var> inputs_, results_;
   std::vector<std::string> names_;  // of the inputs
   std::vector<bool> input_used_;
   std::unique_ptr<Program> program_;
-  const Backend* backend_;
-  StateStore* states_;
   std::unique_ptr<PrintLine> print_line_;
   bool parallel_steps_ = false;
   std::unique_ptr<FramePool> frames_;

@@ -10,7 +10,7 @@ namespace antichain {
 
 class Eager::Tape final : public Evaluator {
  public:
-  explicit Tape(Session& session) : session_(session) {
+  explicit Tape(Session& session) : session_(session), session_lives_(session.lifetime()) {
     state_.backend = &session.backend();
     state_.states = &session.states();
     state_.print_line = &print_line_;
@@ -26,6 +26,10 @@ class Eager::Tape final : public Evaluator {
       values_[op.output().id()] = entering_;
       return;
     }
+    require(!session_lives_.expired(),
+            "{} cannot be computed: the session of this eager mode is gone; keep it for as long as "
+            "anything is computed",
+            op);
     std::vector<const Tensor*> inputs;
     for (Var input : op.inputs()) {
       inputs.push_back(&value(input));
@@ -59,6 +63,7 @@ class Eager::Tape final : public Evaluator {
 
  private:
   Session& session_;
+  std::weak_ptr<const bool> session_lives_;
   PrintLine print_line_ = print_to_stdout;
   RunState state_;
   Tensor entering_;
