@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "antichain/graph/graph.h"
+#include "recipes/recipe.h"
 #include "recipes/settings.h"
 
 namespace antichain {
@@ -24,6 +25,10 @@ struct TrainingDefaults {
 /// Returns a recipe's own options followed by those that all recipes have.
 std::vector<RecipeOption> with_training_options(std::vector<RecipeOption> own,
                                                 const TrainingDefaults& defaults);
+
+/// Returns settings whose fallbacks are those that fit what was set: of the optimiser, then of the
+/// recipe.
+RecipeSettings settled(const Recipe& recipe, RecipeSettings settings);
 
 struct UpdatePlan {
   std::int64_t steps_per_epoch = 1;
