@@ -29,8 +29,11 @@ Var after(Var x, const std::vector<Var>& writes) {
   return same.output();
 }
 
-Var moved(Var running, Var batch, double momentum) {
-  return assign(running.graph(), state_name(running), (1 - momentum) * running + momentum * batch);
+// Where `usable` is given and says no, a statistic stays.
+Var moved(Var running, Var batch, double momentum, Var usable) {
+  const Var next = (1 - momentum) * running + momentum * batch;
+  return assign(running.graph(), state_name(running),
+                usable.valid() ? select(usable, next, running) : next);
 }
 
 }  // namespace
@@ -59,8 +62,12 @@ Var batch_norm(Var x, const BatchNormOptions& options, Place place) {
   const BatchNorm norm = antichain::batch_norm(x, scale, bias, options.epsilon);
   const Var count = cast(dim_value(graph, numel(x.shape()) / x.dim(1)), scale.dtype());
   const Var unbiased = norm.variance * (count / maximum(count - 1, 1));
-  return after(norm.output, {moved(running_mean, norm.mean, options.momentum),
-                             moved(running_var, unbiased, options.momentum)});
+  // f16 overflows on the way here now and then. Loss scaling leaves such a step out, and one batch
+  // must not spoil the statistics of all that follow.
+  const Var usable =
+      x.dtype() == DType::f16 ? logical_and(is_finite(norm.mean), is_finite(norm.variance)) : Var();
+  return after(norm.output, {moved(running_mean, norm.mean, options.momentum, usable),
+                             moved(running_var, unbiased, options.momentum, usable)});
 }
 
 Var layer_norm(Var x, const LayerNormOptions& options, Place place) {

@@ -19,8 +19,9 @@ struct BatchNormOptions {
 /// buffers "<name>.running_mean" and "<name>.running_var". A run that computes the result in
 /// training also updates the buffers,
 ///   running := (1 - momentum) * running + momentum * batch,
-/// with the variance divided by (count - 1) (Ioffe and Szegedy, 2015, algorithm 2).
-Var batch_norm(Var x, const BatchNormOptions& options = {});
+/// with the variance divided by (count - 1) (Ioffe and Szegedy, 2015, algorithm 2); for x in f16,
+/// which may overflow, only where the statistics of the batch are finite.
+Var batch_norm(Var x, const BatchNormOptions& options = {}, Place place = Place::current());
 
 struct LayerNormOptions {
   std::string name = "layer_norm";
