@@ -6,6 +6,7 @@
 #include "antichain/autodiff/grad.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/state/state_ops.h"
+#include "antichain/runtime/expected_sizes.h"
 #include "antichain/session/session.h"
 #include "recipes/chain_options.h"
 #include "recipes/precision.h"
@@ -49,8 +50,10 @@ bool is_finite(const Gradients& gradients) {
 }
 
 GradientRun compile_gradients(Session& session, const ModelContext& context, const Task& task,
-                              const std::string& engine, const OptimiserOptions& optimiser) {
+                              const data::Batch& batch, const std::string& engine,
+                              const OptimiserOptions& optimiser) {
   const Var loss = total_loss(task.model(context));
+  expect_sizes(context.graph, batch);
   const std::vector<Var> weights = parameters(context.graph);
   const Var scale = context.graph.input(kScale, f64, {});
   std::vector<Var> outputs =
@@ -108,13 +111,13 @@ GradientCheck check_gradients(const Recipe& recipe, const RecipeContext& context
   const data::Batch batch = run.first_batch();
 
   Graph graph = run.session().graph();
-  const GradientRun found_run =
-      compile_gradients(run.session(),
-                        {.graph = graph,
-                         .settings = run.context().settings,
-                         .engine = recipe.engine_for_chain ? engine : "",
-                         .forward = forward_of(recipe, run.context().settings)},
-                        run.task(), recipe.engine_for_chain ? "" : engine, context.optimiser);
+  const GradientRun found_run = compile_gradients(
+      run.session(),
+      {.graph = graph,
+       .settings = run.context().settings,
+       .engine = recipe.engine_for_chain ? engine : "",
+       .forward = forward_of(recipe, run.context().settings)},
+      run.task(), batch, recipe.engine_for_chain ? "" : engine, context.optimiser);
 
   // Copied before anything has run: a run counts random numbers and moves statistics.
   Session exact_session({.seed = context.seed, .logger = context.logger});
@@ -128,7 +131,7 @@ GradientCheck check_gradients(const Recipe& recipe, const RecipeContext& context
   Graph exact_graph = exact_session.graph();
   const GradientRun exact_run = compile_gradients(
       exact_session, {.graph = exact_graph, .settings = run.context().settings, .dtype = f64},
-      run.task(), "", {.level = 0});
+      run.task(), exact_batch, "", {.level = 0});
   const Gradients found = precision_of(run.context().settings).scales_loss
                               ? scaled_gradients(found_run, batch, run.session().states())
                               : found_run(batch, 1);

@@ -8,6 +8,7 @@
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/rows/reduce.h"
 #include "antichain/ops/state/state_ops.h"
+#include "antichain/runtime/expected_sizes.h"
 #include "recipes/chain_options.h"
 #include "recipes/precision.h"
 #include "recipes/training_options.h"
@@ -119,6 +120,7 @@ data::Batch RecipeRun::first_batch() const {
 const Executable& RecipeRun::step() {
   if (!step_) {
     const Var loss = total_loss(task_.model(model_context(train_graph_, true)));
+    expect_sizes(train_graph_, first_batch());
     const std::vector<Var> updates = build_updates(
         loss, context_.settings,
         {.steps_per_epoch = batches()->batches_per_epoch(),

@@ -85,8 +85,9 @@ class Graph {
   /// Declares a value that is fed at every run.
   Var input(std::string_view name, DType dtype, const std::vector<DimSpec>& shape,
             Location location = Location::current());
-  /// Returns the named dim; give its range on first use.
-  Dim dim(std::string_view name, DimRange range = {}) { return dims_->symbol(name, range); }
+  /// Returns the named dim; give its range on first use, and the size to reckon with before what
+  /// is chosen by it (engines look at it when they differentiate).
+  Dim dim(std::string_view name, const DimInfo& info = {}) { return dims_->symbol(name, info); }
   /// Applies an operator; equal applications are one op. Throws when the inputs do not fit.
   Op add(const OpDef& def, std::vector<Var> inputs, Attrs attrs = {},
          std::vector<RegionId> regions = {}, Location location = Location::current(),
