@@ -66,6 +66,7 @@
 #include "antichain/passes/optimiser_options.h"
 #include "antichain/runtime/executable.h"
 #include "antichain/runtime/expected_sizes.h"
+#include "antichain/runtime/foreign_tensor.h"
 #include "antichain/runtime/finite_check.h"
 #include "antichain/runtime/memory_report.h"
 #include "antichain/runtime/profiler.h"

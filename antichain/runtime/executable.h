@@ -97,6 +97,9 @@ class Executable {
   Graph& graph() const { return *graph_; }
   /// Returns how many ops a run has, those of inner regions counted once.
   std::size_t num_steps() const;
+  /// Leaves results in the memory of the device, where they can be fed again without a copy to the
+  /// host and back; Backend::to_host brings one there. Those of a CPU are on the host all the same.
+  void set_results_on_device(bool on_device) { results_on_device_ = on_device; }
   /// Lets steps that do not need each other run at the same time, from the next sizes on.
   void set_parallel_steps(bool parallel) { parallel_steps_ = parallel; }
   /// Sets where `print` ops write; standard output unless told otherwise.
@@ -117,7 +120,7 @@ class Executable {
   std::vector<bool> input_used_;
   std::unique_ptr<Program> program_;
   std::unique_ptr<PrintLine> print_line_;
-  bool parallel_steps_ = false;
+  bool parallel_steps_ = false, results_on_device_ = false;
   std::unique_ptr<FramePool> frames_;
   Tensor not_fed_;
 };
