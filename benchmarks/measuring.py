@@ -9,6 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "results"
 TIMEOUT_SECONDS = 900  # of one process
+OUT_OF_TIME = "took more than"  # begins the reason of a process that was ended
 
 
 def output_of(*command):
@@ -32,7 +33,7 @@ def measured(*command, timeout=TIMEOUT_SECONDS):
         run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
                              env=same_cores, timeout=timeout)
     except subprocess.TimeoutExpired:
-        return {"reason": f"took more than {timeout:.0f} s"}
+        return {"reason": f"{OUT_OF_TIME} {timeout:.0f} s"}
     if run.returncode != 0 or not run.stdout:
         return {"reason": (run.stderr.strip().splitlines() or [f"exit status {run.returncode}"])[-1]}
     return json.loads(run.stdout)

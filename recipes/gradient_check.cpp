@@ -6,6 +6,7 @@
 #include "antichain/autodiff/grad.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/state/state_ops.h"
+#include "antichain/runtime/expected_sizes.h"
 #include "antichain/session/session.h"
 #include "recipes/precision.h"
 #include "recipes/recipe_run.h"
@@ -48,8 +49,9 @@ bool is_finite(const Gradients& gradients) {
 }
 
 GradientRun compile_gradients(Session& session, const ModelContext& context, const Task& task,
-                              const CompilerOptions& compiler) {
+                              const data::Batch& batch, const CompilerOptions& compiler) {
   const Var loss = total_loss(task.model(context));
+  expect_sizes(context.graph, batch);
   const std::vector<Var> weights = parameters(context.graph);
   const Var scale = context.graph.input(kScale, f64, {});
   std::vector<Var> outputs =
@@ -109,7 +111,7 @@ GradientCheck check_gradients(const Recipe& recipe, const RecipeContext& context
   graph.choose_engines(run.context().engines());
   const GradientRun found_run =
       compile_gradients(run.session(), {.graph = graph, .settings = run.context().settings},
-                        run.task(), context.compiler);
+                        run.task(), batch, context.compiler);
 
   // Copied before anything has run: a run counts random numbers and moves statistics.
   Session exact_session({.seed = context.seed, .logger = context.logger});
@@ -123,7 +125,7 @@ GradientCheck check_gradients(const Recipe& recipe, const RecipeContext& context
   Graph exact_graph = exact_session.graph();
   const GradientRun exact_run = compile_gradients(
       exact_session, {.graph = exact_graph, .settings = run.context().settings, .dtype = f64},
-      run.task(), {.level = 0});
+      run.task(), exact_batch, {.level = 0});
   const Gradients found = precision_of(run.context().settings).scales_loss
                               ? scaled_gradients(found_run, batch, run.session().states())
                               : found_run(batch, 1);

@@ -1,12 +1,14 @@
 #include "recipes/recipe_run.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "antichain/base/error.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/rows/reduce.h"
 #include "antichain/ops/state/state_ops.h"
+#include "antichain/runtime/expected_sizes.h"
 #include "recipes/precision.h"
 #include "recipes/training_options.h"
 
@@ -14,11 +16,25 @@ namespace antichain {
 
 namespace {
 
-RecipeContext settled(const Recipe& recipe, RecipeContext context) {
-  if (recipe.settle) {
-    recipe.settle(context.settings);
-  }
+RecipeContext with_settled(const Recipe& recipe, RecipeContext context) {
+  context.settings = settled(recipe, std::move(context.settings));
   return context;
+}
+
+// What is watched to end early must not be what the result is measured on: where the data has no
+// validation set, a part of what is for training becomes one. Without early stopping nothing is
+// chosen, and all of it is trained on.
+constexpr std::int64_t kTrainPerHeldOut = 10;
+
+void hold_out_validation(Task& task, const RecipeContext& context) {
+  if (context.settings.integer("patience") == 0 || task.data.validation) {
+    return;
+  }
+  const std::int64_t count = task.data.train->size() / kTrainPerHeldOut;
+  require(count > 0, "patience needs a validation set, and {} examples are too few to hold out one",
+          task.data.train->size());
+  std::tie(task.data.train, task.data.validation) =
+      data::hold_out(task.data.train, count, context.seed);
 }
 
 // Values that overflow on the way to a loss make a bad step, as gradients do that overflow; so many
@@ -40,6 +56,7 @@ Task prepared(const Recipe& recipe, const RecipeContext& context, const Session&
   Task task = recipe.prepare(context);
   ensure(task.data.train != nullptr && task.data.test != nullptr, "recipe '{}' lacks data",
          recipe.name);
+  hold_out_validation(task, context);
   return task;
 }
 
@@ -67,7 +84,7 @@ Var total_loss(const Objective& objective) {
 
 RecipeRun::RecipeRun(const Recipe& recipe, RecipeContext context)
     : recipe_(recipe),
-      context_(settled(recipe, std::move(context))),
+      context_(with_settled(recipe, std::move(context))),
       session_(session_options(context_)),
       task_(prepared(recipe_, context_, session_)),
       train_graph_(session_.graph()),
@@ -100,6 +117,7 @@ const Executable& RecipeRun::step() {
   if (!step_) {
     const Objective objective = task_.model(model_context(train_graph_, true));
     const Var loss = total_loss(objective);
+    expect_sizes(train_graph_, first_batch());
     UpdatePlan plan{.steps_per_epoch = batches()->batches_per_epoch()};
     if (wants_example_losses(session_.engines(), context_.engines())) {
       plan.gradient_at = {objective.losses};
@@ -146,6 +164,22 @@ std::vector<DeviceChoice> RecipeRun::device_choices() {
     const Op op = compiled.op(OpId{id});
     if (std::string how = session_.explain(op, env); !how.empty()) {
       choices.push_back({op.describe(), std::move(how)});
+    }
+  }
+  return choices;
+}
+
+std::vector<EngineExplanation> RecipeRun::explain_engines() {
+  Graph& built = graph();
+  std::vector<EngineExplanation> choices;
+  for (std::uint32_t id = 0; id < built.num_ops(); ++id) {
+    const Op op = built.op(OpId{id});
+    const EngineChoice choice = engine_choice(op);
+    if (choice.is_backprop()) {
+      continue;
+    }
+    if (std::string how = session_.engines().find(choice.name()).explain(op); !how.empty()) {
+      choices.push_back({op.describe(), choice.str(), std::move(how)});
     }
   }
   return choices;

@@ -26,6 +26,11 @@ struct DeviceChoice {
   std::string op, how;
 };
 
+/// How an engine differentiates a region that names it.
+struct EngineExplanation {
+  std::string region, engine, how;
+};
+
 class RecipeRun {
  public:
   /// Loads the data and settles the settings; compiles when something is first asked for.
@@ -61,6 +66,8 @@ class RecipeRun {
   std::optional<KeptStates> kept_states();
   /// Returns how the device computes those ops of the training step where it has a choice.
   std::vector<DeviceChoice> device_choices();
+  /// Returns what engines say of the regions of the training step that name them.
+  std::vector<EngineExplanation> explain_engines();
   /// Returns how many examples a full batch has.
   std::int64_t batch_size() const;
 

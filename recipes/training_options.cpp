@@ -22,6 +22,14 @@ using optim::Schedule;
 
 constexpr optim::LossScaling kLossScaling = {.scale = kFirstLossScale, .grow_after = 2000};
 
+constexpr const char* kLbfgs = "lbfgs";
+// What a recipe has for the other optimisers and L-BFGS, with a line search of its own, has not.
+constexpr std::pair<const char*, const char*> kNothingForLbfgs[] = {{"schedule", "constant"},
+                                                                    {"warm_up", "0"},
+                                                                    {"weight_decay", "0"},
+                                                                    {"clip", "0"},
+                                                                    {"accumulate", "1"}};
+
 struct Choice {
   const Settings& settings;
   Schedule lr;
@@ -82,7 +90,7 @@ const std::vector<NamedOptimiser>& optimisers() {
        }},
       {"lamb",
        [](Var loss, const Choice& choice) { return optim::lamb(loss, adam_options(choice)); }},
-      {"lbfgs",
+      {kLbfgs,
        [](Var loss, const Choice& choice) {
          require(choice.plain(),
                  "optimiser=lbfgs has a line search of its own: schedule, warm_up, "
@@ -156,6 +164,18 @@ std::vector<OptionSpec> with_training_options(std::vector<OptionSpec> own,
   };
   own.insert(own.end(), shared.begin(), shared.end());
   return own;
+}
+
+Settings settled(const Recipe& recipe, Settings settings) {
+  if (settings.text("optimiser") == kLbfgs) {
+    for (const auto& [name, value] : kNothingForLbfgs) {
+      settings.set_fallback(name, value);
+    }
+  }
+  if (recipe.settle) {
+    recipe.settle(settings);
+  }
+  return settings;
 }
 
 std::vector<Var> build_updates(Var loss, const Settings& settings, const UpdatePlan& plan) {

@@ -6,6 +6,7 @@
 
 #include "antichain/base/settings.h"
 #include "antichain/graph/graph.h"
+#include "recipes/recipe.h"
 
 namespace antichain {
 
@@ -24,6 +25,10 @@ struct TrainingDefaults {
 /// Returns a recipe's own options followed by those that all recipes have.
 std::vector<OptionSpec> with_training_options(std::vector<OptionSpec> own,
                                               const TrainingDefaults& defaults);
+
+/// Returns settings whose fallbacks are those that fit what was set: of the optimiser, then of the
+/// recipe.
+Settings settled(const Recipe& recipe, Settings settings);
 
 struct UpdatePlan {
   std::int64_t steps_per_epoch = 1;

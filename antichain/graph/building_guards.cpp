@@ -36,7 +36,7 @@ std::string Graph::engine_for(const EngineChoice& choice) {
   return engine_plan_.parts()[static_cast<std::size_t>(part)].engine.attribute();
 }
 
-LocationGuard::LocationGuard(Graph& graph, const std::source_location& location, bool force)
+LocationGuard::LocationGuard(Graph& graph, const Place& location, bool force)
     : graph_(graph), previous_(graph.location_override_) {
   graph.location_override_ = previous_ && !force ? previous_ : &location;
 }

@@ -32,6 +32,20 @@ DimRange Dim::range() const {
   return is_constant() ? DimRange{constant_, constant_} : polynomial_->range;
 }
 
+std::optional<std::int64_t> Dim::expected() const {
+  std::vector<std::uint32_t> symbols;
+  collect_symbols(symbols);
+  DimEnv sizes;
+  for (const std::uint32_t symbol : symbols) {
+    const std::optional<std::int64_t> size = polynomial_->pool->atoms[symbol].expected;
+    if (!size) {
+      return std::nullopt;
+    }
+    sizes.bind(symbol, *size);
+  }
+  return evaluate(sizes);
+}
+
 std::int64_t Dim::evaluate(const DimEnv& env) const {
   if (is_constant()) {
     return constant_;

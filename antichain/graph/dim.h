@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -25,6 +26,14 @@ struct DimRange {
   static constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
   std::int64_t min = 0;
   std::int64_t max = kUnbounded;
+};
+
+/// Says what is known of a named dim before a run: its bounds and, for choices that are made while
+/// a graph is built, the size that most runs will have.
+struct DimInfo {
+  std::int64_t min = 0;
+  std::int64_t max = DimRange::kUnbounded;
+  std::optional<std::int64_t> expected = std::nullopt;
 };
 
 /// Holds the values of symbols, by symbol id.
@@ -55,6 +64,9 @@ class Dim {
   std::uint32_t symbol() const;
   /// Returns bounds that hold for every value of the symbols within their ranges.
   DimRange range() const;
+  /// Returns the size to reckon with before a run: of a constant itself, otherwise computed from
+  /// the expected sizes of the symbols; nothing where one of them has none.
+  std::optional<std::int64_t> expected() const;
   /// Computes the value; throws ShapeError on overflow and when a symbol has no value.
   std::int64_t evaluate(const DimEnv& env) const;
   /// Returns whether every symbol in this dim has a value.
@@ -112,12 +124,14 @@ class DimPool {
   DimPool& operator=(const DimPool&) = delete;
 
   /// Returns the symbol called `name`, made on first use; throws ShapeError when a later range
-  /// differs.
-  Dim symbol(std::string_view name, DimRange range = {});
+  /// differs or when the expected size is outside. The size that was expected last counts.
+  Dim symbol(std::string_view name, const DimInfo& info = {});
   /// Returns a new symbol for a size that only the run will tell; its name starts with `prefix`.
   Dim fresh(std::string_view prefix, DimRange range = {});
   const std::string& symbol_name(std::uint32_t symbol) const;
   DimRange symbol_range(std::uint32_t symbol) const;
+  /// Returns the expected sizes of the symbols that have one.
+  DimEnv expected_sizes() const;
 
   struct Impl;  // named by dim.cpp alone
 

@@ -92,7 +92,8 @@ std::string DimPool::Impl::print(AtomId id) const {
 DimPool::DimPool() : impl_(std::make_unique<Impl>()) {}
 DimPool::~DimPool() = default;
 
-Dim DimPool::symbol(std::string_view name, DimRange range) {
+Dim DimPool::symbol(std::string_view name, const DimInfo& info) {
+  const DimRange range{info.min, info.max};
   require<ShapeError>(range.min <= range.max, "dim '{}' has an empty range [{}, {}]", name,
                       range.min, range.max);
   if (const auto found = impl_->symbols.find(name); found != impl_->symbols.end()) {
@@ -101,11 +102,24 @@ Dim DimPool::symbol(std::string_view name, DimRange range) {
     require<ShapeError>(unspecified || (known.min == range.min && known.max == range.max),
                         "dim '{}' was declared with range [{}, {}] and again with [{}, {}]", name,
                         known.min, known.max, range.min, range.max);
+    impl_->expect(found->second, info.expected);
     return impl_->intern({{{found->second}, 1}});
   }
   Dim dim = impl_->add_atom({AtomKind::symbol, std::string(name), range, {}, {}});
   impl_->symbols.emplace(name, dim.symbol());
+  impl_->expect(dim.symbol(), info.expected);
   return dim;
+}
+
+void DimPool::Impl::expect(AtomId symbol, std::optional<std::int64_t> size) {
+  if (!size) {
+    return;
+  }
+  Atom& atom = atoms[symbol];
+  require<ShapeError>(*size >= atom.range.min && *size <= atom.range.max,
+                      "dim '{}' is expected to be {}, outside its range [{}, {}]", atom.name, *size,
+                      atom.range.min, atom.range.max);
+  atom.expected = size;
 }
 
 Dim DimPool::fresh(std::string_view prefix, DimRange range) {
@@ -117,5 +131,15 @@ const std::string& DimPool::symbol_name(std::uint32_t symbol) const {
   return impl_->atoms[symbol].name;
 }
 DimRange DimPool::symbol_range(std::uint32_t symbol) const { return impl_->atoms[symbol].range; }
+
+DimEnv DimPool::expected_sizes() const {
+  DimEnv sizes;
+  for (AtomId id = 0; id < impl_->atoms.size(); ++id) {
+    if (const std::optional<std::int64_t> size = impl_->atoms[id].expected) {
+      sizes.bind(id, *size);
+    }
+  }
+  return sizes;
+}
 
 }  // namespace antichain

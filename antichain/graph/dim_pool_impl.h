@@ -87,7 +87,8 @@ struct Atom {
   AtomKind kind;
   std::string name;  // symbols only
   DimRange range;
-  Dim a, b;  // operands of the others
+  Dim a, b;                                             // operands of the others
+  std::optional<std::int64_t> expected = std::nullopt;  // symbols only
 };
 
 inline DimRange range_of_operation(AtomKind kind, DimRange a, DimRange b) {
@@ -134,6 +135,8 @@ struct DimPool::Impl {
   Dim intern(Terms terms);
 
   Dim add_atom(Atom atom);
+
+  void expect(AtomId symbol, std::optional<std::int64_t> size);
 
   std::map<
       std::tuple<AtomKind, const DimPolynomial*, std::int64_t, const DimPolynomial*, std::int64_t>,

@@ -12,7 +12,7 @@ namespace antichain {
 
 namespace {
 
-std::string place_of(const std::source_location& location, const std::string& scope) {
+std::string place_of(const Place& location, const std::string& scope) {
   std::string_view file = location.file_name();
   file.remove_prefix(std::min(file.size(), file.rfind('/') + 1));
   return scope.empty() ? fmt::format("{}:{}", file, location.line())
@@ -20,8 +20,8 @@ std::string place_of(const std::source_location& location, const std::string& sc
 }
 
 // Runs inference; a user's mistake is reported with the place in the user's code.
-std::vector<VarType> infer_at(InferContext& context, const OpDef& def,
-                              const std::source_location& place, const std::string& scope) {
+std::vector<VarType> infer_at(InferContext& context, const OpDef& def, const Place& place,
+                              const std::string& scope) {
   const auto with_place = [&](const Error& error) {
     return fmt::format("{} (at {})", error.what(), place_of(place, scope));
   };

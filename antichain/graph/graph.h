@@ -14,7 +14,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
@@ -74,7 +73,7 @@ enum class Sharing { of_equal_ops, none };
 
 class Graph {
  public:
-  using Location = std::source_location;
+  using Location = Place;
 
   Graph();
   /// Makes a graph whose gradients may use these engines.
@@ -83,13 +82,15 @@ class Graph {
   Graph(std::shared_ptr<DimPool> dims, std::shared_ptr<const EngineSet> engines);
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
+  ~Graph() { LiveGraphs::remove(number_); }
 
   // Building.
   /// Declares a value that is fed at every run.
   Var input(std::string_view name, DType dtype, const std::vector<DimSpec>& shape,
             Location location = Location::current());
-  /// Returns the named dim; give its range on first use.
-  Dim dim(std::string_view name, DimRange range = {}) { return dims_->symbol(name, range); }
+  /// Returns the named dim; give its range on first use, and the size to reckon with before what
+  /// is chosen by it (engines look at it when they differentiate).
+  Dim dim(std::string_view name, const DimInfo& info = {}) { return dims_->symbol(name, info); }
   /// Applies an operator; equal applications are one op. Throws when the inputs do not fit.
   Op add(const OpDef& def, std::vector<Var> inputs, Attrs attrs = {},
          std::vector<RegionId> regions = {}, Location location = Location::current(),
@@ -211,6 +212,7 @@ class Graph {
   Op evaluated(Op op);
   void note_found_sizes(Op op);
 
+  const LiveGraphs::Number number_ = LiveGraphs::add();
   std::shared_ptr<DimPool> dims_;
   std::shared_ptr<const EngineSet> engines_;
   std::shared_ptr<Evaluator> evaluator_;
@@ -241,6 +243,8 @@ class Graph {
   std::unordered_map<std::string, Effects> effects_;
 };
 
+inline Var::Var(Graph* graph, VarId id) : graph_(graph), id_(id), number_(graph->number_) {}
+
 /// Prefixes the names of everything built while it lives: "encoder" within "model" is
 /// "model.encoder".
 class ScopeGuard {
@@ -259,14 +263,14 @@ class ScopeGuard {
 /// outermost guard wins, unless `force` is set.
 class LocationGuard {
  public:
-  LocationGuard(Graph& graph, const std::source_location& location, bool force = false);
+  LocationGuard(Graph& graph, const Place& location, bool force = false);
   ~LocationGuard();
   LocationGuard(const LocationGuard&) = delete;
   LocationGuard& operator=(const LocationGuard&) = delete;
 
  private:
   Graph& graph_;
-  const std::source_location* previous_;
+  const Place* previous_;
 };
 
 /// Keeps the engine plan from what is built while it lives: what derivative rules build is no part

@@ -8,30 +8,28 @@
 
 namespace antichain {
 
-Graph& Var::graph() const {
+void Var::refuse() const {
   require(valid(), "this is not a value of a graph");
-  return *graph_;
+  fail<InvalidArgument>(
+      "this value is of a graph that is gone; keep the Graph for as long as its values");
 }
 
-const VarType& Var::type() const {
-  require(valid(), "this is not a value of a graph");
-  return *graph_->vars_[id_.value].type;
-}
+const VarType& Var::type() const { return *graph().vars_[id_.value].type; }
 
 Dim Var::dim(int axis) const {
   return shape()[static_cast<std::size_t>(normalize_axis(axis, rank()))];
 }
 
 Op Var::producer() const {
-  require(!graph_->is_region_param(*this), "value {} is a parameter of a region; no op computes it",
+  require(!graph().is_region_param(*this), "value {} is a parameter of a region; no op computes it",
           *this);
   return graph_->op(graph_->vars_[id_.value].producer);
 }
 
-bool Var::has_name() const { return valid() && graph_->vars_[id_.value].name != Graph::kNone; }
+bool Var::has_name() const { return valid() && graph().vars_[id_.value].name != Graph::kNone; }
 
 const Tensor& Var::value() const {
-  require(valid() && graph_->evaluator() != nullptr,
+  require(valid() && graph().evaluator() != nullptr,
           "{} has no value while the graph is built; compile it, or compute it in eager mode",
           *this);
   return graph_->evaluator()->value(*this);
@@ -41,7 +39,7 @@ std::string Var::name() const {
   if (!valid()) {
     return "(none)";
   }
-  const std::uint32_t name = graph_->vars_[id_.value].name;
+  const std::uint32_t name = graph().vars_[id_.value].name;
   return name != Graph::kNone ? graph_->names_[name] : fmt::format("%{}", id_.value);
 }
 
@@ -94,7 +92,7 @@ std::span<const ControlEdge> Op::control_edges() const {
   return graph_->control_[graph_->ops_[id_.value].control];
 }
 
-const std::source_location& Op::location() const { return graph_->ops_[id_.value].location; }
+const Place& Op::location() const { return graph_->ops_[id_.value].location; }
 const std::string& Op::scope() const { return graph_->scopes_[graph_->ops_[id_.value].scope]; }
 
 std::string Op::describe() const {

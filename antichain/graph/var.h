@@ -1,20 +1,22 @@
 // Handles to what a graph holds: Var (a value without data) and Op (an application of an OpDef).
 //
-// Both are a pointer and an id, cheap to copy, valid as long as their graph.
+// Both are a pointer and an id, cheap to copy, valid as long as their graph. A Var knows when its
+// graph is gone (live_graphs.h) and says so; an Op is for whoever holds the graph.
 #pragma once
 
 #include <fmt/core.h>
 
 #include <initializer_list>
 #include <optional>
-#include <source_location>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "antichain/base/place.h"
 #include "antichain/graph/attrs.h"
 #include "antichain/graph/dim.h"
 #include "antichain/graph/ids.h"
+#include "antichain/graph/live_graphs.h"
 #include "antichain/tensor/dtype.h"
 
 namespace antichain {
@@ -38,11 +40,17 @@ class Var {
  public:
   /// Makes no variable: stands for "none", e.g. a gradient that is zero.
   Var() = default;
-  Var(Graph* graph, VarId id) : graph_(graph), id_(id) {}
+  inline Var(Graph* graph, VarId id);  // in graph.h
 
+  /// Returns whether this stands for a value, be its graph still there or not.
   bool valid() const { return graph_ != nullptr; }
-  /// Returns the graph; throws InvalidArgument when this is no value.
-  Graph& graph() const;
+  /// Returns the graph; throws InvalidArgument when this is no value or the graph is gone.
+  Graph& graph() const {
+    if (!valid() || !LiveGraphs::contains(number_)) [[unlikely]] {
+      refuse();
+    }
+    return *graph_;
+  }
   VarId id() const { return id_; }
   const VarType& type() const;
   DType dtype() const { return type().dtype; }
@@ -61,12 +69,13 @@ class Var {
   T item() const {
     return value().item<T>();
   }
-  bool operator==(const Var& other) const { return graph_ == other.graph_ && id_ == other.id_; }
+  bool operator==(const Var& other) const {
+    return graph_ == other.graph_ && id_ == other.id_ && number_ == other.number_;
+  }
 
   // Fluent forms of functions of the operator module, which defines them
   // (antichain/ops/fluent.cpp).
   using Axes = std::vector<std::int64_t>;
-  using Place = std::source_location;  // where the user wrote it, for messages
   Var reshape(const Dims& shape, Place place = Place::current()) const;
   Var transpose(const Axes& permutation = {}, Place place = Place::current()) const;
   Var cast(DType dtype, Place place = Place::current()) const;
@@ -82,8 +91,11 @@ class Var {
   Var shape_of(Place place = Place::current()) const;
 
  private:
+  [[noreturn]] void refuse() const;
+
   Graph* graph_ = nullptr;
   VarId id_;
+  LiveGraphs::Number number_ = 0;  // of the graph; fills what would be padding
 };
 
 /// Orders an op after another; `required` also makes the other one run.
@@ -112,7 +124,7 @@ class Op {
   std::span<const ControlEdge> control_edges() const;
   /// Returns the names of the states that the op reads or writes.
   std::vector<std::string> states() const;
-  const std::source_location& location() const;
+  const Place& location() const;
   /// Returns the scope that was open when the op was built: "encoder.gru".
   const std::string& scope() const;
   /// Returns "matmul in 'encoder' (model.cpp:12)", for messages. The attribute "label" of an op

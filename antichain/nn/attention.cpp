@@ -48,7 +48,8 @@ Var with_dropped_weights(Var q, Var k, Var v, const ScoreOptions& options, doubl
 
 }  // namespace
 
-Var multi_head_attention(Var x, const AttentionOptions& options) {
+Var multi_head_attention(Var x, const AttentionOptions& options, Place place) {
+  const UserCall call(x, place);
   const Layer layer("multi_head_attention", x, options.name);
   const std::int64_t width = require_sequence("multi_head_attention", "x", x);
   const Var memory = options.memory.valid() ? options.memory : x;
@@ -76,7 +77,8 @@ Var multi_head_attention(Var x, const AttentionOptions& options) {
   return linear(joined, width, {.name = "out", .weight = options.weight});
 }
 
-Var transformer_block(Var x, const TransformerOptions& options) {
+Var transformer_block(Var x, const TransformerOptions& options, Place place) {
+  const UserCall call(x, place);
   const Layer layer("transformer_block", x, options.name);
   const std::int64_t width = require_sequence("transformer_block", "x", x);
   require(options.mlp_width >= 0, "transformer_block: mlp_width must not be negative, got {}",

@@ -21,7 +21,8 @@ struct AttentionOptions {
 /// head softmax(q kᵀ / sqrt(width / heads)) v. Creates the linear layers "<name>.query",
 /// "<name>.key", "<name>.value" and "<name>.out", all to the width of x. A position that sees no
 /// key gets the mean of all values.
-Var multi_head_attention(Var x, const AttentionOptions& options = {});
+Var multi_head_attention(Var x, const AttentionOptions& options = {},
+                         Place place = Place::current());
 
 struct TransformerOptions {
   std::string name = "block";
@@ -38,6 +39,7 @@ struct TransformerOptions {
 ///   y = x + dropout(attention(norm_1(x))),  y + dropout(mlp(norm_2(y))),
 /// the mlp with one hidden layer and gelu. Creates "<name>.norm_1", "<name>.attention",
 /// "<name>.norm_2" and "<name>.mlp".
-Var transformer_block(Var x, const TransformerOptions& options = {});
+Var transformer_block(Var x, const TransformerOptions& options = {},
+                      Place place = Place::current());
 
 }  // namespace antichain::nn

@@ -8,7 +8,9 @@
 
 namespace antichain::nn {
 
-Var conv2d(Var x, std::int64_t out_channels, const Ints& window, const Conv2dOptions& options) {
+Var conv2d(Var x, std::int64_t out_channels, const Ints& window, const Conv2dOptions& options,
+           Place place) {
+  const UserCall call(x, place);
   const Layer layer("conv2d", x, options.name);
   require<ShapeError>(x.rank() == 4 && x.dim(1).is_constant() && x.dim(1).constant() > 0,
                       "conv2d: x must be [samples, channels, height, width] with a known number of "
@@ -35,7 +37,8 @@ Var conv2d(Var x, std::int64_t out_channels, const Ints& window, const Conv2dOpt
   return product + reshape(layer.used(bias), {out_channels, 1, 1});
 }
 
-Var global_avg_pool(Var x) {
+Var global_avg_pool(Var x, Place place) {
+  const UserCall call(x, place);
   require<ShapeError>(x.rank() >= 3,
                       "global_avg_pool: x must be [samples, channels, spatial...], its shape is {}",
                       to_string(x.shape()));

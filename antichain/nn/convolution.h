@@ -20,10 +20,11 @@ struct Conv2dOptions {
 /// Convolves x[n, c, h, w], whose channels must be known, with `out_channels` windows of that
 /// height and width. Creates "<name>.weight" of shape [out, c / groups, height, width] and
 /// "<name>.bias" of shape [out].
-Var conv2d(Var x, std::int64_t out_channels, const Ints& window, const Conv2dOptions& options = {});
+Var conv2d(Var x, std::int64_t out_channels, const Ints& window, const Conv2dOptions& options = {},
+           Place place = Place::current());
 
 /// Averages over all spatial axes: [n, c, spatial...] becomes [n, c]. (For pooling by windows there
 /// are the ops max_pool and avg_pool.)
-Var global_avg_pool(Var x);
+Var global_avg_pool(Var x, Place place = Place::current());
 
 }  // namespace antichain::nn

@@ -6,7 +6,8 @@
 
 namespace antichain::nn {
 
-Var dropout(Var x, const DropoutOptions& options) {
+Var dropout(Var x, const DropoutOptions& options, Place place) {
+  const UserCall call(x, place);
   require(x.valid(), "dropout: there is no x");
   require<TypeError>(is_float(x.dtype()), "dropout: x must be floating-point, it is {}",
                      name(x.dtype()));

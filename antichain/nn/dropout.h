@@ -11,6 +11,6 @@ struct DropoutOptions {
 };
 /// Sets elements of x to 0 at random and divides the others by 1 - rate, in training; otherwise
 /// returns x (Srivastava et al., 2014, in the inverted form). A recomputed draw is the same draw.
-Var dropout(Var x, const DropoutOptions& options = {});
+Var dropout(Var x, const DropoutOptions& options = {}, Place place = Place::current());
 
 }  // namespace antichain::nn

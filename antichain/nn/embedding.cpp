@@ -60,8 +60,9 @@ Var padded_bags(Var table, Var ids, const EmbeddingBagOptions& options) {
 }  // namespace
 
 // The table is not cast: a lookup copies f32 rows, and only those are converted.
-Var embedding(Var ids, std::int64_t vocabulary, std::int64_t width,
-              const EmbeddingOptions& options) {
+Var embedding(Var ids, std::int64_t vocabulary, std::int64_t width, const EmbeddingOptions& options,
+              Place place) {
+  const UserCall call(ids, place);
   require_integers("embedding", "ids", ids);
   const Layer layer("embedding", ids.graph(), options.dtype, options.name);
   const Var table = make_table(layer, "embedding", vocabulary, width, options.weight);
@@ -69,7 +70,8 @@ Var embedding(Var ids, std::int64_t vocabulary, std::int64_t width,
 }
 
 Var embedding_bag(Var ids, std::int64_t vocabulary, std::int64_t width,
-                  const EmbeddingBagOptions& options) {
+                  const EmbeddingBagOptions& options, Place place) {
+  const UserCall call(ids, place);
   require_integers("embedding_bag", "ids", ids);
   require_bags(ids, options);
   const Layer layer("embedding_bag", ids.graph(), options.dtype, options.name);

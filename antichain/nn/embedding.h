@@ -15,7 +15,7 @@ struct EmbeddingOptions {
 };
 /// Looks ids[...] up in the table "<name>.weight" of shape [vocabulary, width].
 Var embedding(Var ids, std::int64_t vocabulary, std::int64_t width,
-              const EmbeddingOptions& options = {});
+              const EmbeddingOptions& options = {}, Place place = Place::current());
 
 struct EmbeddingBagOptions {
   std::string name = "embedding_bag";
@@ -28,6 +28,6 @@ struct EmbeddingBagOptions {
 /// Looks ids up in the table "<name>.weight" of shape [vocabulary, width] and adds or averages
 /// those of one bag. Empty bags are 0.
 Var embedding_bag(Var ids, std::int64_t vocabulary, std::int64_t width,
-                  const EmbeddingBagOptions& options = {});
+                  const EmbeddingBagOptions& options = {}, Place place = Place::current());
 
 }  // namespace antichain::nn

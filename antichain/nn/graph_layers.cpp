@@ -27,7 +27,9 @@ Var gcn_layer(const Layer& layer, const Csr& adjacency, Dim in_features, std::in
 
 }  // namespace
 
-Var gcn(const Csr& adjacency, Var x, std::int64_t out_features, const GcnOptions& options) {
+Var gcn(const Csr& adjacency, Var x, std::int64_t out_features, const GcnOptions& options,
+        Place place) {
+  const UserCall call(x, place);
   const Layer layer("gcn", x, options.name);
   const Dim in_features = require_features("gcn", x);
   require<ShapeError>(x.rank() == 2, "gcn: x must be [nodes, features], its shape is {}",
@@ -36,7 +38,9 @@ Var gcn(const Csr& adjacency, Var x, std::int64_t out_features, const GcnOptions
                    [&](Var weight) { return matmul(x, weight); });
 }
 
-Var gcn(const Csr& adjacency, const Csr& x, std::int64_t out_features, const GcnOptions& options) {
+Var gcn(const Csr& adjacency, const Csr& x, std::int64_t out_features, const GcnOptions& options,
+        Place place) {
+  const UserCall call(x.values, place);
   require(x.values.valid(), "gcn: x has no values");
   const Layer layer("gcn", x.values, options.name);
   return gcn_layer(layer, adjacency, x.num_columns, out_features, options,

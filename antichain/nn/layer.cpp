@@ -30,6 +30,12 @@ Var as_type(Var x, DType dtype) { return x.dtype() == dtype ? x : cast(x, dtype)
 
 Var widened(Var x) { return as_type(x, wide_type(x.dtype())); }
 
+UserCall::UserCall(Var x, const Place& place) {
+  if (x.valid()) {
+    location_.emplace(x.graph(), place);
+  }
+}
+
 Layer::Layer(std::string_view kind, Var x, const std::string& name)
     : Layer(kind, require_input(kind, x).graph(), require_input(kind, x).dtype(), name) {}
 

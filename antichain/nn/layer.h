@@ -5,6 +5,7 @@
 // a chain too, so that gradients add up in f32 and optimisers and saved states never see 16 bits.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "antichain/nn/initialisers.h"
@@ -18,6 +19,16 @@ DType wide_type(DType dtype);
 Var as_type(Var x, DType dtype);
 /// Converts x to the wide type of its own.
 Var widened(Var x);
+
+/// Gives what is built while it lives the place of the user's call of a layer on x; the outermost
+/// call wins.
+class UserCall {
+ public:
+  UserCall(Var x, const Place& place);
+
+ private:
+  std::optional<LocationGuard> location_;  // none without a value
+};
 
 class Layer {
  public:

@@ -8,7 +8,8 @@
 
 namespace antichain::nn {
 
-Var linear(Var x, std::int64_t out_features, const LinearOptions& options) {
+Var linear(Var x, std::int64_t out_features, const LinearOptions& options, Place place) {
+  const UserCall call(x, place);
   const Layer layer("linear", x, options.name);
   const Dim in_features = require_features("linear", x);
   require_positive("linear", "out_features", out_features);
@@ -23,7 +24,8 @@ Var linear(Var x, std::int64_t out_features, const LinearOptions& options) {
   return product + layer.used(layer.parameter("bias", {out_features}, start));
 }
 
-Var mlp(Var x, const std::vector<std::int64_t>& widths, const MlpOptions& options) {
+Var mlp(Var x, const std::vector<std::int64_t>& widths, const MlpOptions& options, Place place) {
+  const UserCall call(x, place);
   require(x.valid(), "mlp: there is no x");
   require(!widths.empty(), "mlp: needs the width of at least one layer");
   require(options.activation != nullptr, "mlp: the activation is empty");
@@ -38,7 +40,8 @@ Var mlp(Var x, const std::vector<std::int64_t>& widths, const MlpOptions& option
   return x;
 }
 
-Var maxout(Var x, std::int64_t out_features, const MaxoutOptions& options) {
+Var maxout(Var x, std::int64_t out_features, const MaxoutOptions& options, Place place) {
+  const UserCall call(x, place);
   require_positive("maxout", "pieces", options.pieces);
   require_positive("maxout", "out_features", out_features);
   const Var all = linear(x, out_features * options.pieces,

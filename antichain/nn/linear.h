@@ -18,7 +18,8 @@ struct LinearOptions {
 };
 /// Returns x · weight + bias: maps the last axis of x, whose size must be known, to `out_features`.
 /// Creates "<name>.weight" of shape [in, out] and "<name>.bias" of shape [out].
-Var linear(Var x, std::int64_t out_features, const LinearOptions& options = {});
+Var linear(Var x, std::int64_t out_features, const LinearOptions& options = {},
+           Place place = Place::current());
 
 using Activation = std::function<Var(const Operand&)>;
 
@@ -30,7 +31,8 @@ struct MlpOptions {
   BiasInitialiser bias_start = {};  // empty: 0
 };
 /// Stacks linear layers of these widths. They are called "0", "1", …: "mlp.0.weight".
-Var mlp(Var x, const std::vector<std::int64_t>& widths, const MlpOptions& options = {});
+Var mlp(Var x, const std::vector<std::int64_t>& widths, const MlpOptions& options = {},
+        Place place = Place::current());
 
 struct MaxoutOptions {
   std::string name = "maxout";
@@ -41,6 +43,7 @@ struct MaxoutOptions {
 /// Returns the greatest of `pieces` linear maps, element by element (Goodfellow et al., 2013,
 /// section 3). Creates "<name>.weight" of shape [in, out * pieces], whose columns j * pieces …
 /// (j + 1) * pieces - 1 belong to output j, and "<name>.bias".
-Var maxout(Var x, std::int64_t out_features, const MaxoutOptions& options = {});
+Var maxout(Var x, std::int64_t out_features, const MaxoutOptions& options = {},
+           Place place = Place::current());
 
 }  // namespace antichain::nn

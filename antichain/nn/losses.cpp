@@ -70,7 +70,8 @@ void require_rows(std::string_view kind, Var logits) {
 
 }  // namespace
 
-Var cross_entropy(Var logits, Var labels, const CrossEntropyOptions& options) {
+Var cross_entropy(Var logits, Var labels, const CrossEntropyOptions& options, Place place) {
+  const UserCall call(logits, place);
   require_float("cross_entropy", "logits", logits);
   require_integers("cross_entropy", "labels", labels);
   require_fraction("cross_entropy", "label_smoothing", options.label_smoothing);
@@ -94,7 +95,8 @@ Var cross_entropy(Var logits, Var labels, const CrossEntropyOptions& options) {
   return options.ignore ? select(ignored, 0, loss) : loss;
 }
 
-Var mse(Var prediction, Var target) {
+Var mse(Var prediction, Var target, Place place) {
+  const UserCall call(prediction, place);
   require_float("mse", "predictions", prediction);
   require(target.valid(), "mse: there is no target");
   require_same_shape("mse", prediction, target);
@@ -108,7 +110,8 @@ Var mse(Var prediction, Var target) {
 }
 
 // -t log σ(x) - (1 - t) log(1 - σ(x)) = log(1 + exp(x)) - t x.
-Var binary_cross_entropy(Var logits, Var targets) {
+Var binary_cross_entropy(Var logits, Var targets, Place place) {
+  const UserCall call(logits, place);
   require_float("binary_cross_entropy", "logits", logits);
   require(targets.valid(), "binary_cross_entropy: there are no targets");
   require_same_shape("binary_cross_entropy", logits, targets);
@@ -116,7 +119,8 @@ Var binary_cross_entropy(Var logits, Var targets) {
   return softplus(logits) - target_like(targets, logits) * logits;
 }
 
-Var multi_label_softmax(Var logits, const LabelSets& truth) {
+Var multi_label_softmax(Var logits, const LabelSets& truth, Place place) {
+  const UserCall call(logits, place);
   require_rows("multi_label_softmax", logits);
   logits = widened(logits);
   const TrueLabels found = gather_true("multi_label_softmax", logits, truth);
@@ -124,7 +128,8 @@ Var multi_label_softmax(Var logits, const LabelSets& truth) {
                 logsumexp(logits, {1}) - found.sum / maximum(found.count, 1), 0);
 }
 
-Var multi_label_binary(Var logits, const LabelSets& truth) {
+Var multi_label_binary(Var logits, const LabelSets& truth, Place place) {
+  const UserCall call(logits, place);
   require_rows("multi_label_binary", logits);
   logits = widened(logits);
   const TrueLabels found = gather_true("multi_label_binary", logits, truth);
@@ -132,7 +137,8 @@ Var multi_label_binary(Var logits, const LabelSets& truth) {
   return (sum(softplus(logits), {1}) - found.sum) / classes;
 }
 
-Var is_correct(Var logits, Var labels, std::int64_t k) {
+Var is_correct(Var logits, Var labels, std::int64_t k, Place place) {
+  const UserCall call(logits, place);
   require_float("is_correct", "logits", logits);
   require_integers("is_correct", "labels", labels);
   require_positive("is_correct", "k", k);
@@ -147,11 +153,13 @@ Var is_correct(Var logits, Var labels, std::int64_t k) {
   return greater(sum(as_type(hits, DType::i64), {-1}), 0);
 }
 
-Var correct(Var logits, Var labels, std::int64_t k) {
+Var correct(Var logits, Var labels, std::int64_t k, Place place) {
+  const UserCall call(logits, place);
   return sum(as_type(is_correct(logits, labels, k), DType::i64));
 }
 
-Var zero_one(Var logits, Var labels) {
+Var zero_one(Var logits, Var labels, Place place) {
+  const UserCall call(logits, place);
   return as_type(logical_not(is_correct(logits, labels)), wide_type(logits.dtype()));
 }
 

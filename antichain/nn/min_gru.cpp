@@ -12,7 +12,8 @@
 
 namespace antichain::nn {
 
-Var min_gru(Var xs, std::int64_t hidden, const MinGruOptions& options) {
+Var min_gru(Var xs, std::int64_t hidden, const MinGruOptions& options, Place place) {
+  const UserCall call(xs, place);
   constexpr std::string_view kKind = "min_gru";
   const Layer layer(kKind, xs, options.name);
   require_positive(kKind, "hidden", hidden);

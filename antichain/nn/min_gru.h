@@ -23,6 +23,7 @@ struct MinGruOptions {
 };
 
 /// Returns the states after each step, in the layout of xs.
-Var min_gru(Var xs, std::int64_t hidden, const MinGruOptions& options = {});
+Var min_gru(Var xs, std::int64_t hidden, const MinGruOptions& options = {},
+            Place place = Place::current());
 
 }  // namespace antichain::nn

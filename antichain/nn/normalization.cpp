@@ -18,13 +18,17 @@ void require_epsilon(std::string_view kind, double epsilon) {
           epsilon);
 }
 
-Var moved(Var running, Var batch, double momentum) {
-  return assign(running.graph(), state_name(running), (1 - momentum) * running + momentum * batch);
+// Where `usable` is given and says no, a statistic stays.
+Var moved(Var running, Var batch, double momentum, Var usable) {
+  const Var next = (1 - momentum) * running + momentum * batch;
+  return assign(running.graph(), state_name(running),
+                usable.valid() ? select(usable, next, running) : next);
 }
 
 }  // namespace
 
-Var batch_norm(Var x, const BatchNormOptions& options) {
+Var batch_norm(Var x, const BatchNormOptions& options, Place place) {
+  const UserCall call(x, place);
   const Layer layer("batch_norm", x, options.name);
   require<ShapeError>(x.rank() >= 2 && x.dim(1).is_constant() && x.dim(1).constant() > 0,
                       "batch_norm: x must be [samples, channels, ...] with a known number of "
@@ -47,11 +51,16 @@ Var batch_norm(Var x, const BatchNormOptions& options) {
   const BatchNorm norm = antichain::batch_norm(x, scale, bias, options.epsilon);
   const Var count = cast(dim_value(graph, numel(x.shape()) / x.dim(1)), scale.dtype());
   const Var unbiased = norm.variance * (count / maximum(count - 1, 1));
-  return after_writes(norm.output, {moved(running_mean, norm.mean, options.momentum),
-                                    moved(running_var, unbiased, options.momentum)});
+  // f16 overflows on the way here now and then. Loss scaling leaves such a step out, and one batch
+  // must not spoil the statistics of all that follow.
+  const Var usable =
+      x.dtype() == DType::f16 ? logical_and(is_finite(norm.mean), is_finite(norm.variance)) : Var();
+  return after_writes(norm.output, {moved(running_mean, norm.mean, options.momentum, usable),
+                                    moved(running_var, unbiased, options.momentum, usable)});
 }
 
-Var layer_norm(Var x, const LayerNormOptions& options) {
+Var layer_norm(Var x, const LayerNormOptions& options, Place place) {
+  const UserCall call(x, place);
   const Layer layer("layer_norm", x, options.name);
   require<ShapeError>(options.axes >= 1 && options.axes <= x.rank(),
                       "layer_norm: cannot normalise {} axes of a value of shape {}", options.axes,

@@ -18,8 +18,9 @@ struct BatchNormOptions {
 /// the buffers "<name>.running_mean" and "<name>.running_var". A run that computes the result in
 /// training also updates the buffers,
 ///   running := (1 - momentum) * running + momentum * batch,
-/// with the variance divided by (count - 1) (Ioffe and Szegedy, 2015, algorithm 2).
-Var batch_norm(Var x, const BatchNormOptions& options = {});
+/// with the variance divided by (count - 1) (Ioffe and Szegedy, 2015, algorithm 2); for x in f16,
+/// which may overflow, only where the statistics of the batch are finite.
+Var batch_norm(Var x, const BatchNormOptions& options = {}, Place place = Place::current());
 
 struct LayerNormOptions {
   std::string name = "layer_norm";
@@ -28,6 +29,6 @@ struct LayerNormOptions {
 };
 /// Normalises over the last axes, then scales and shifts by "<name>.scale" and "<name>.bias" of
 /// their shape (Ba, Kiros and Hinton, 2016).
-Var layer_norm(Var x, const LayerNormOptions& options = {});
+Var layer_norm(Var x, const LayerNormOptions& options = {}, Place place = Place::current());
 
 }  // namespace antichain::nn

@@ -172,19 +172,23 @@ Recurrent run_layers(const Cell& cell, Var xs, std::int64_t hidden,
 
 }  // namespace
 
-Recurrent rnn(Var xs, std::int64_t hidden, const RecurrentOptions& options) {
+Recurrent rnn(Var xs, std::int64_t hidden, const RecurrentOptions& options, Place place) {
+  const UserCall call(xs, place);
   return run_layers(rnn_cell(), xs, hidden, options);
 }
 
-Recurrent lstm(Var xs, std::int64_t hidden, const RecurrentOptions& options) {
+Recurrent lstm(Var xs, std::int64_t hidden, const RecurrentOptions& options, Place place) {
+  const UserCall call(xs, place);
   return run_layers(lstm_cell(), xs, hidden, options);
 }
 
-Recurrent gru(Var xs, std::int64_t hidden, const RecurrentOptions& options) {
+Recurrent gru(Var xs, std::int64_t hidden, const RecurrentOptions& options, Place place) {
+  const UserCall call(xs, place);
   return run_layers(gru_cell(), xs, hidden, options);
 }
 
-Recurrent implicit_gru(Var xs, std::int64_t hidden, const RecurrentOptions& options) {
+Recurrent implicit_gru(Var xs, std::int64_t hidden, const RecurrentOptions& options, Place place) {
+  const UserCall call(xs, place);
   return run_layers(implicit_gru_cell(options.step), xs, hidden, options);
 }
 

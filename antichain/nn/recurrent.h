@@ -39,9 +39,13 @@ struct Recurrent {
   Var last_cell;  // likewise C, of lstm alone
 };
 
-Recurrent rnn(Var xs, std::int64_t hidden, const RecurrentOptions& options = {});
-Recurrent lstm(Var xs, std::int64_t hidden, const RecurrentOptions& options = {});
-Recurrent gru(Var xs, std::int64_t hidden, const RecurrentOptions& options = {});
-Recurrent implicit_gru(Var xs, std::int64_t hidden, const RecurrentOptions& options = {});
+Recurrent rnn(Var xs, std::int64_t hidden, const RecurrentOptions& options = {},
+              Place place = Place::current());
+Recurrent lstm(Var xs, std::int64_t hidden, const RecurrentOptions& options = {},
+               Place place = Place::current());
+Recurrent gru(Var xs, std::int64_t hidden, const RecurrentOptions& options = {},
+              Place place = Place::current());
+Recurrent implicit_gru(Var xs, std::int64_t hidden, const RecurrentOptions& options = {},
+                       Place place = Place::current());
 
 }  // namespace antichain::nn

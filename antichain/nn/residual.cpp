@@ -47,7 +47,8 @@ Chain run_residual(Var u, std::int64_t layers, const Kind& kind, const Layer& la
 
 }  // namespace
 
-Chain residual(Var u, std::int64_t layers, const ResidualOptions& options) {
+Chain residual(Var u, std::int64_t layers, const ResidualOptions& options, Place place) {
+  const UserCall call(u, place);
   const Layer layer("residual", u, options.name);
   const Dim width = require_features("residual", u);
   return run_residual(u, layers,
@@ -58,7 +59,8 @@ Chain residual(Var u, std::int64_t layers, const ResidualOptions& options) {
                       layer, options);
 }
 
-Chain residual_conv(Var u, std::int64_t layers, const ResidualOptions& options) {
+Chain residual_conv(Var u, std::int64_t layers, const ResidualOptions& options, Place place) {
+  const UserCall call(u, place);
   const Layer layer("residual_conv", u, options.name);
   require<ShapeError>(u.rank() == 4 && u.dim(1).is_constant() && u.dim(1).constant() > 0,
                       "residual_conv: u must be [samples, channels, height, width] with a known "

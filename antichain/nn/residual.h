@@ -23,10 +23,12 @@ struct ResidualOptions {
 };
 /// Applies `layers` layers u + step * activation(u · weight + bias) to u[samples, width]. Creates
 /// "<name>.weight" of shape [layers, width, width] and "<name>.bias" of shape [layers, width].
-Chain residual(Var u, std::int64_t layers, const ResidualOptions& options = {});
+Chain residual(Var u, std::int64_t layers, const ResidualOptions& options = {},
+               Place place = Place::current());
 /// Applies `layers` layers u + step * activation(conv(u, weight) + bias) with windows of 3 by 3 to
 /// u[samples, channels, height, width]. Creates "<name>.weight" of shape [layers, channels,
 /// channels, 3, 3] and "<name>.bias" of shape [layers, channels].
-Chain residual_conv(Var u, std::int64_t layers, const ResidualOptions& options = {});
+Chain residual_conv(Var u, std::int64_t layers, const ResidualOptions& options = {},
+                    Place place = Place::current());
 
 }  // namespace antichain::nn

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <concepts>
-#include <source_location>
 #include <variant>
 #include <vector>
 
@@ -15,11 +14,9 @@ namespace antichain {
 
 class Operand {
  public:
-  Operand(Var var, std::source_location place = std::source_location::current())
-      : value_(var), location_(place) {}
+  Operand(Var var, Place place = Place::current()) : value_(var), location_(place) {}
   template <class T>
-  requires std::is_arithmetic_v<T> Operand(
-      T number, std::source_location place = std::source_location::current())
+  requires std::is_arithmetic_v<T> Operand(T number, Place place = Place::current())
       : location_(place) {
     if constexpr (std::is_floating_point_v<T>) {
       value_ = static_cast<double>(number);
@@ -33,11 +30,11 @@ class Operand {
   Var var() const;
   /// Returns the value, or the number as a constant of that type.
   Var as(Graph& graph, DType dtype) const;
-  const std::source_location& location() const { return location_; }
+  const Place& location() const { return location_; }
 
  private:
   std::variant<Var, double, std::int64_t> value_;
-  std::source_location location_;
+  Place location_;
 };
 
 /// Applies an op with one output at the place of its first operand; numbers take the type of the

@@ -24,7 +24,7 @@ class BodyCopy {
   Cloner& cloner_;
   RegionScope scope_;
   std::vector<Var> numbers_, outer_numbers_;  // originals, and what stands for them outside
-  std::source_location place_;                // of the last op
+  Place place_;                               // of the last op
 };
 
 }  // namespace antichain

@@ -5,6 +5,7 @@
 // nothing themselves (OpDef::on_any_device) need no kernel.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -72,6 +73,11 @@ class Backend : public TensorMemory {
   /// Says that a run was given to the device and its results sent: what goes wrong in work that
   /// follows is not the run's.
   virtual void end_run() const {}
+
+  /// Orders what the device is given from now on after what another library has enqueued so far on
+  /// a stream of the same device. Returns what orders that stream after all that the device was
+  /// given until it is called; it must not throw. Empty where devices have no streams.
+  virtual std::function<void()> order_after(void* /*stream*/) const { return {}; }
 
   /// Returns whether the device can be given work as a whole.
   virtual bool records() const { return false; }

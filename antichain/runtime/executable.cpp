@@ -47,9 +47,10 @@ void solve(Dim dim, std::int64_t size, DimEnv& env) {
 }  // namespace
 
 Executable::Executable(std::unique_ptr<Graph> graph, std::span<const Var> results,
-                       std::span<const Op> effects, const Backend& backend,
-                       const KernelTable& kernels, const Logger& logger, StateStore& states)
-    : graph_(std::move(graph)), backend_(&backend), states_(&states) {
+                       std::span<const Op> effects, std::shared_ptr<const Backend> backend,
+                       const KernelTable& kernels, const Logger& logger,
+                       std::shared_ptr<StateStore> states)
+    : backend_(std::move(backend)), states_(std::move(states)), graph_(std::move(graph)) {
   IdSet<OpId> used;
   for (Op op : schedule(*graph_, results, effects)) {
     used.insert(op.id());
@@ -122,7 +123,14 @@ void Executable::check_sizes(std::span<const Tensor* const> arguments, DimEnv& e
 }
 
 Executable::Executable(Executable&&) noexcept = default;
-Executable& Executable::operator=(Executable&&) noexcept = default;
+// Member by member, the backend would be gone before what lies in its memory.
+Executable& Executable::operator=(Executable&& other) noexcept {
+  if (this != &other) {
+    std::destroy_at(this);
+    std::construct_at(this, std::move(other));
+  }
+  return *this;
+}
 Executable::~Executable() = default;
 
 std::size_t Executable::num_steps() const { return program_->num_steps(); }
@@ -143,8 +151,8 @@ void Executable::take_feeds(const Feeds& feeds, std::vector<const Tensor*>& argu
 }
 
 void Executable::prepare(std::span<const Tensor* const> arguments, RunContext& shared) const {
-  shared.backend = backend_;
-  shared.states = states_;
+  shared.backend = backend_.get();
+  shared.states = states_.get();
   shared.print_line = print_line_.get();
   shared.lanes = parallel_steps_ ? backend_->lanes() : 1;
   shared.parallel = parallel_steps_;
@@ -178,16 +186,18 @@ void Executable::start_into(Results& results, const Feeds& feeds,
       frames->find(arguments, [&](RunContext& shared) { prepare(arguments, shared); });
   entry.shared->observers = observers;
   results.tensors_.resize(results_.size());
+  const Device place = results_on_device_ ? backend_->device() : Device{};
   frames->targets.clear();
   for (std::size_t i = 0; i < results_.size(); ++i) {
     Tensor& result = results.tensors_[i];
     // A result is the caller's own: it must not share memory with feeds, states or other results.
     if (const std::optional<Shape>& shape = entry.result_shapes[i]; !shape) {
       result = Tensor();
-    } else if (!result.defined() || result.dtype() != results_[i].dtype() ||
-               result.shape() != *shape || !result.is_contiguous() ||
-               !sole_owner(result.buffer())) {
-      result = Tensor::empty(results_[i].dtype(), *shape);
+    } else if (!result.defined() || result.device() != place ||
+               result.dtype() != results_[i].dtype() || result.shape() != *shape ||
+               !result.is_contiguous() || !sole_owner(result.buffer())) {
+      result = place == Device{} ? Tensor::empty(results_[i].dtype(), *shape)
+                                 : backend_->allocate(results_[i].dtype(), *shape);
     }
     frames->targets.push_back(&result);
   }
@@ -198,18 +208,19 @@ void Executable::start_into(Results& results, const Feeds& feeds,
   } catch (const std::bad_alloc&) {  // of a library, or of memory that a kernel works in
     fail<DeviceError>("out of memory on {} while running", to_string(backend_->device()));
   }
-  if (results_.empty()) {  // somebody may want to know whether it went well
+  // Where no result comes to the host, somebody may want to know whether it went well.
+  if (results_.empty() || place != Device{}) {
     if (std::shared_ptr<Arrival> end = backend_->send_to_host(backend_->allocate(u8, {0}))) {
-      results.sent_.push_back({0, std::move(end)});
+      results.sent_.push_back({results_.size(), std::move(end)});
     }
   }
   backend_->end_run();
   for (Tensor& result : results.tensors_) {
-    if (result.device() != Device{}) {
-      result = backend_->to_host(result);
+    if (result.device() != place) {
+      result = place == Device{} ? backend_->to_host(result) : backend_->to_device(result);
     }
     if (!sole_owner(result.buffer())) {
-      result = result.clone();
+      result = place == Device{} ? result.clone() : backend_->clone(result);
     }
   }
 }

@@ -63,11 +63,11 @@ struct RunStatistics {
 
 class Executable {
  public:
-  /// Compiles for `kernels`, usually those of the backend; owns the graph from then on. Backend and
-  /// states must outlive the executable.
+  /// Compiles for `kernels`, usually those of the backend; owns the graph from then on and shares
+  /// backend and states.
   Executable(std::unique_ptr<Graph> graph, std::span<const Var> results,
-             std::span<const Op> effects, const Backend& backend, const KernelTable& kernels,
-             const Logger& logger, StateStore& states);
+             std::span<const Op> effects, std::shared_ptr<const Backend> backend,
+             const KernelTable& kernels, const Logger& logger, std::shared_ptr<StateStore> states);
   Executable(Executable&&) noexcept;
   Executable& operator=(Executable&&) noexcept;
   ~Executable();
@@ -97,6 +97,9 @@ class Executable {
   Graph& graph() const { return *graph_; }
   /// Returns how many ops a run has, those of inner regions counted once.
   std::size_t num_steps() const;
+  /// Leaves results in the memory of the device, where they can be fed again without a copy to the
+  /// host and back; Backend::to_host brings one there. Those of a CPU are on the host all the same.
+  void set_results_on_device(bool on_device) { results_on_device_ = on_device; }
   /// Lets steps that do not need each other run at the same time, from the next sizes on.
   void set_parallel_steps(bool parallel) { parallel_steps_ = parallel; }
   /// Sets where `print` ops write; standard output unless told otherwise.
@@ -109,15 +112,15 @@ class Executable {
   void bind_symbols(std::span<const Tensor* const> arguments, DimEnv& env) const;
   void check_sizes(std::span<const Tensor* const> arguments, DimEnv& env) const;
 
+  std::shared_ptr<const Backend> backend_;  // first: the others have memory of it
+  std::shared_ptr<StateStore> states_;
   std::unique_ptr<Graph> graph_;
   std::vector<Var> inputs_, results_;
   std::vector<std::string> names_;  // of the inputs
   std::vector<bool> input_used_;
   std::unique_ptr<Program> program_;
-  const Backend* backend_;
-  StateStore* states_;
   std::unique_ptr<PrintLine> print_line_;
-  bool parallel_steps_ = false;
+  bool parallel_steps_ = false, results_on_device_ = false;
   std::unique_ptr<FramePool> frames_;
   Tensor not_fed_;
 };

@@ -10,7 +10,7 @@ namespace antichain {
 
 class Eager::Tape final : public Evaluator {
  public:
-  explicit Tape(Session& session) : session_(session) {
+  explicit Tape(Session& session) : session_(session), session_lives_(session.lifetime()) {
     shared_.backend = &session.backend();
     shared_.states = &session.states();
     shared_.print_line = &print_line_;
@@ -26,6 +26,10 @@ class Eager::Tape final : public Evaluator {
       values_[op.output().id()] = entering_;
       return;
     }
+    require(!session_lives_.expired(),
+            "{} cannot be computed: the session of this eager mode is gone; keep it for as long as "
+            "anything is computed",
+            op);
     std::vector<const Tensor*> inputs;
     for (Var input : op.inputs()) {
       inputs.push_back(&value(input));
@@ -60,6 +64,7 @@ class Eager::Tape final : public Evaluator {
 
  private:
   Session& session_;
+  std::weak_ptr<const bool> session_lives_;
   PrintLine print_line_ = print_to_stdout;
   RunContext shared_;
   Tensor entering_;

@@ -19,7 +19,7 @@ namespace antichain {
 /// A graph whose ops are computed as they are built. Values live as long as this object.
 class Eager {
  public:
-  /// The session must outlive this object.
+  /// When the session is gone, values can be looked at and nothing can be computed any more.
   explicit Eager(Session& session);
   ~Eager();
   Eager(const Eager&) = delete;

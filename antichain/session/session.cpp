@@ -109,14 +109,15 @@ Session::Session(const SessionOptions& options) : Session(make_backend(options),
 Session::Session(std::unique_ptr<Backend> backend, SessionOptions options)
     : options_(std::move(options)),
       engines_(std::make_shared<EngineSet>()),
-      backend_(std::move(backend)) {
+      backend_(std::move(backend)),
+      states_(std::make_shared<StateStore>()) {
   engines_->add(make_backprop_engine());
   engines_->add(make_forward_engine());
   engines_->add(make_scan_engine(scan_options(*backend_, options_.logger)));
   for (const EngineChoice& choice : options_.engines) {
     engines_->set_defaults(choice);
   }
-  states_.set(kRandomState, Tensor::of<std::int64_t>({2}, {options_.seed, 0}));
+  states_->set(kRandomState, Tensor::of<std::int64_t>({2}, {options_.seed, 0}));
 }
 
 Executable Session::compile(const std::vector<Var>& outputs, const CompileOptions& options) {
@@ -162,8 +163,8 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
     log.finish();
     logger().log(LogLevel::info, "passes, in {}:\n{}", log.folder().string(), log.table());
   }
-  Executable executable(std::move(copy.graph), copy.values, copy.ops, *backend_,
-                        backend_->kernels(), logger(), states_);
+  Executable executable(std::move(copy.graph), copy.values, copy.ops, backend_, backend_->kernels(),
+                        logger(), states_);
   // Steps that run at the same time keep what they work on in memory at the same time.
   executable.set_parallel_steps(!options.memory_budget &&
                                 is_enabled(kParallelSteps, options.compiler));
@@ -209,11 +210,11 @@ void Session::initialise_states_of(Op op) {
 }
 
 bool Session::has_value(const Graph& graph, const std::string& name) const {
-  if (!states_.contains(name)) {
+  if (!states_->contains(name)) {
     return false;
   }
   const StateInfo& state = *graph.find_state(name);
-  const Tensor& known = states_.get(name);
+  const Tensor& known = states_->get(name);
   if (known.dtype() != state.type.dtype || to_dims(known.shape()) != state.type.shape) {
     fail<InvalidArgument>("state '{}' has a value of {}{} in this session, the graph declares {}{}",
                           name, antichain::name(known.dtype()), to_string(known.shape()),
@@ -235,18 +236,20 @@ void Session::initialise(Graph& graph, std::vector<std::string> names) {
   }
   if (graph.evaluator()) {  // in eager mode it is known
     for (std::size_t i = 0; i < names.size(); ++i) {
-      states_.set(names[i], graph.evaluator()->value(initial[i]).clone());
+      states_->set(names[i], graph.evaluator()->value(initial[i]).clone());
     }
     return;
   }
   // Initial values may read states that were declared earlier; those come first.
   initialise_states(graph, initial);
   initial.clear();
-  std::erase_if(names, [this](const std::string& name) { return states_.contains(name); });
+  std::erase_if(names, [this](const std::string& name) { return states_->contains(name); });
   for (const std::string& name : names) {
     initial.push_back(graph.find_state(name)->initial);
   }
   require_no_inputs(graph, initial, names);
+  // The store keeps what derives its states, which so must not keep the store.
+  const std::shared_ptr<StateStore> not_owned(std::shared_ptr<void>(), states_.get());
   // Derived ones by themselves, behind the others: they are computed again and again.
   for (const bool is_derived : {false, true}) {
     std::vector<std::string> chosen;
@@ -262,15 +265,15 @@ void Session::initialise(Graph& graph, std::vector<std::string> names) {
     }
     GraphCopy copy = run_passes(graph, values, {});
     const auto evaluate = std::make_shared<const Executable>(
-        std::move(copy.graph), copy.values, std::span<const Op>(), *backend_, backend_->kernels(),
-        logger(), states_);
+        std::move(copy.graph), copy.values, std::span<const Op>(), backend_, backend_->kernels(),
+        logger(), not_owned);
     if (is_derived) {
-      states_.set_derived(chosen, [evaluate] { return (*evaluate)({}).tensors(); });
+      states_->set_derived(chosen, [evaluate] { return (*evaluate)({}).tensors(); });
       continue;
     }
     const Results found = (*evaluate)({});
     for (std::size_t i = 0; i < chosen.size(); ++i) {
-      states_.set(chosen[i], found[i]);
+      states_->set(chosen[i], found[i]);
     }
   }
 }

@@ -43,7 +43,8 @@ struct CompileOptions {
 
 /// A session, its graphs and its executables belong to one thread at a time, with one exception: an
 /// executable that writes no state may be run by many threads, while nobody builds on the graph
-/// that it came from.
+/// that it came from. Graphs and executables may outlive their session, and executables their
+/// graph.
 class Session {
  public:
   /// Throws DeviceError when this build or machine has no such device.
@@ -57,7 +58,7 @@ class Session {
   /// Throws InvalidArgument, naming the least that would do, when a memory budget is too small.
   Executable compile(const std::vector<Var>& outputs, const CompileOptions& options = {});
 
-  StateStore& states() { return states_; }
+  StateStore& states() { return *states_; }
   const EngineSet& engines() const { return *engines_; }
   const Backend& backend() const { return *backend_; }
   const Logger& logger() const { return options_.logger; }
@@ -70,6 +71,8 @@ class Session {
   std::string explain(Op op, const DimEnv& sizes) const;
   /// Gives the states that an op reads or writes their initial values, where they have none yet.
   void initialise_states_of(Op op);
+  /// Returns what has expired when the session is gone.
+  std::weak_ptr<const bool> lifetime() const { return lives_; }
 
  private:
   void initialise_states(Graph& graph, const std::vector<Var>& roots);
@@ -78,8 +81,11 @@ class Session {
 
   SessionOptions options_;
   std::shared_ptr<EngineSet> engines_;
-  std::unique_ptr<Backend> backend_;
-  StateStore states_;
+  // Executables share both, so that they may be run when the session is gone. States lie in the
+  // backend's memory.
+  std::shared_ptr<Backend> backend_;
+  std::shared_ptr<StateStore> states_;
+  std::shared_ptr<const bool> lives_ = std::make_shared<bool>(true);
 };
 
 }  // namespace antichain

@@ -14,6 +14,7 @@
 #include "apps/antichain/run_folder.h"
 #include "apps/antichain/run_report.h"
 #include "apps/antichain/table.h"
+#include "recipes/compared_settings.h"
 #include "recipes/gradient_check.h"
 
 namespace antichain::app {
@@ -63,7 +64,22 @@ struct Row {
   std::vector<std::string> cells;
   Json json;
   History history;
+  std::vector<EngineExplanation> choices;
 };
+
+const std::vector<std::string> kChoiceHeaders = {"engine", "region", "how"};
+
+// Sets what the recipe would settle differently for one of the engines for all of them. Returns a
+// line that says so, empty where there is nothing.
+std::string settle_for_all(const Recipe& recipe, RecipeContext& context,
+                           const std::vector<std::string>& engines) {
+  const Settings before = context.settings;
+  context.settings = settings_for_all(recipe, before, engines);
+  const std::string changed = differences(context.settings, before);
+  return changed.empty()
+             ? ""
+             : fmt::format("All engines train with {}, as one of them would by itself.\n", changed);
+}
 
 Row run_engine(const Recipe& recipe, RecipeContext context, const std::string& engine,
                const CompareArguments& arguments, const Globals& globals, LossCurves& curves) {
@@ -84,6 +100,8 @@ Row run_engine(const Recipe& recipe, RecipeContext context, const std::string& e
   }();
   const RunSummary summary = run.summarize(result);
   Json json = summary_json(run, summary);
+  const std::vector<EngineExplanation> choices = run.explain_engines();
+  json["engine_choices"] = engine_explanations_json(choices);
   const double step_seconds = pace.seconds(summary.seconds / static_cast<double>(summary.steps));
   json["gradient_error"] = error;
   json["step_seconds"] = step_seconds;
@@ -93,12 +111,13 @@ Row run_engine(const Recipe& recipe, RecipeContext context, const std::string& e
                     fmt::format("{:.0f}", summary.samples_per_second),
                     bytes_text(summary.peak_bytes), fmt::format("{:.1e}", error)},
           .json = std::move(json),
-          .history = result.history};
+          .history = result.history,
+          .choices = choices};
 }
 
 void compare(const CompareArguments& arguments, const Globals& globals) {
   const Recipe& recipe = find_recipe(arguments.recipe->recipe);
-  const RecipeContext context = make_context(recipe, *arguments.recipe, globals);
+  RecipeContext context = make_context(recipe, *arguments.recipe, globals);
   {
     const Session session({.device = context.device, .logger = context.logger});
     for (const std::string& engines : arguments.engines) {  // all of them before the first is run
@@ -107,9 +126,11 @@ void compare(const CompareArguments& arguments, const Globals& globals) {
       }
     }
   }
+  const std::string for_all = settle_for_all(recipe, context, arguments.engines);
   const std::filesystem::path folder = make_run_folder(arguments.out, recipe.name + "-compare");
-  Table table(kHeaders);
-  ReportTable report_table{.title = "Engines", .headers = kHeaders};
+  Table table(kHeaders), choices(kChoiceHeaders);
+  ReportTable report_table{.title = "Engines", .headers = kHeaders},
+      choice_table{.title = "What they did", .headers = kChoiceHeaders};
   NamedHistories histories;
   LossCurves curves;
   Json rows = Json::array();
@@ -120,6 +141,10 @@ void compare(const CompareArguments& arguments, const Globals& globals) {
         std::isfinite(difference) ? Json(difference) : Json(nullptr);
     table.add(row.cells);
     report_table.rows.push_back(row.cells);
+    for (const EngineExplanation& choice : row.choices) {
+      choices.add({choice.engine, choice.region, choice.how});
+      choice_table.rows.push_back({choice.engine, choice.region, choice.how});
+    }
     rows.push_back(row.json);
     histories.emplace_back(engine, std::move(row.history));
   }
@@ -130,14 +155,19 @@ void compare(const CompareArguments& arguments, const Globals& globals) {
   std::vector<Chart> charts = charts_of(histories);
   charts.insert(charts.begin(), losses);
   const std::filesystem::path report = folder / "report.html";
+  std::vector<ReportTable> tables = {report_table};
+  if (!choice_table.rows.empty()) {
+    tables.push_back(choice_table);
+  }
   write_report(report, {.title = recipe.name + " by " +
                                  fmt::format("{}", fmt::join(arguments.engines, ", ")),
-                        .tables = {report_table},
+                        .tables = std::move(tables),
                         .charts = std::move(charts)});
   globals.output.finish(
-      fmt::format("\n{}\n{}\nThe gradient error is the largest of any parameter, relative, against "
-                  "back-propagation in float64.\nReport: {}\n",
-                  table.str(), curves.table(), report.string()),
+      fmt::format("\n{}{}\n{}\n{}The gradient error is the largest of any parameter, relative, "
+                  "against back-propagation in float64.\nReport: {}\n",
+                  table.str(), choice_table.rows.empty() ? "" : "\n" + choices.str(),
+                  curves.table(), for_all, report.string()),
       {{"recipe", recipe.name},
        {"seed", context.seed},
        {"engines", rows},

@@ -87,26 +87,6 @@ struct Clusters {
   }
 };
 
-// What engines say of the regions that name them.
-struct EngineChoices {
-  Table table{{"region", "engine", "how"}};
-  Json json = Json::array();
-
-  EngineChoices(Graph& graph, const EngineSet& engines) {
-    for (std::uint32_t id = 0; id < graph.num_ops(); ++id) {
-      const Op op = graph.op(OpId{id});
-      const EngineChoice choice = engine_choice(op);
-      if (choice.is_backprop()) {
-        continue;
-      }
-      if (const std::string how = engines.find(choice.name()).explain(op); !how.empty()) {
-        table.add({op.describe(), choice.str(), how});
-        json.push_back({{"region", op.describe()}, {"engine", choice.str()}, {"how", how}});
-      }
-    }
-  }
-};
-
 // Of the ops that may have their channels first or last, how many have them last.
 struct Layouts {
   int ops = 0, last = 0;
@@ -178,9 +158,13 @@ void explain_recipe(const ExplainArguments& arguments, const Globals& globals) {
                {"parameter_list", explanation.parameters_json},
                {"clusters", clusters.json},
                {"ops", explanation.ops_json}};
-  if (const EngineChoices choices(run.graph(), run.session().engines()); !choices.json.empty()) {
-    text += "\n" + choices.table.str();
-    json["engine_choices"] = choices.json;
+  if (const std::vector<EngineExplanation> choices = run.explain_engines(); !choices.empty()) {
+    Table table({"region", "engine", "how"});
+    for (const EngineExplanation& choice : choices) {
+      table.add({choice.region, choice.engine, choice.how});
+    }
+    text += "\n" + table.str();
+    json["engine_choices"] = engine_explanations_json(choices);
   }
   if (const std::vector<DeviceChoice> choices = run.device_choices(); !choices.empty()) {
     Table table({"op", "algorithm"});

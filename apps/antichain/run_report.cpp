@@ -73,6 +73,14 @@ Json summary_json(const RecipeRun& run, const RunSummary& summary) {
           {"settings", settings_json(run.context().settings)}};
 }
 
+Json engine_explanations_json(const std::vector<EngineExplanation>& choices) {
+  Json json = Json::array();
+  for (const auto& [region, engine, how] : choices) {
+    json.push_back({{"region", region}, {"engine", engine}, {"how", how}});
+  }
+  return json;
+}
+
 std::filesystem::path write_run_report(const std::filesystem::path& folder, const RecipeRun& run,
                                        const RunSummary& summary, const History& history) {
   std::filesystem::path path = folder / "report.html";

@@ -17,6 +17,7 @@ using Facts = std::vector<std::pair<std::string, std::string>>;
 /// Returns what there is to say about a run for people, in reading order.
 Facts facts_of(const RecipeRun& run, const RunSummary& summary);
 /// Returns the same for programs.
+Json engine_explanations_json(const std::vector<EngineExplanation>& choices);
 Json summary_json(const RecipeRun& run, const RunSummary& summary);
 /// Writes report.html into the folder and returns its path.
 std::filesystem::path write_run_report(const std::filesystem::path& folder, const RecipeRun& run,

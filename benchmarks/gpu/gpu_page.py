@@ -1,5 +1,5 @@
 """What follows from the times of training steps on a GPU: goals, fractions of the roofline, the page."""
-from measuring import difference, shown, table
+from measuring import OUT_OF_TIME, difference, shown, table
 
 # What one NVIDIA H200 was measured to do: products of large matrices (FLOP/s), copies (bytes read and written).
 FLOPS = {"bf16": 781e12, "f16": 781e12, "tf32": 395e12, "f32": 51e12}
@@ -85,6 +85,22 @@ def kept_cases(before, now):
     if differs:
         raise ValueError(f"the other cases were measured elsewhere ({differs}); measure all of them, or write to another --out")
     return {name: {"commit": before["machine"]["commit"]} | case for name, case in before["steps"].items()}
+
+
+# What is measured of a case, in this order: what it is called in the page's data, and whether PyTorch does it.
+PARTS = {"antichain": False, "eager": True, "graph": True, "gradients": False, "peer_gradients": True}
+
+
+def missing_parts(case, has_peer=True):
+    """Returns what has still to be measured of a case: what is not there, and what ran out of time.
+
+    Any other reason for a figure that is not there is a finding. PyTorch's gradients are of our batch."""
+    def is_missing(part):
+        return part not in case or case[part].get("reason", "").startswith(OUT_OF_TIME)
+    parts = [part for part, by_peer in PARTS.items() if (has_peer or not by_peer) and is_missing(part)]
+    if "gradients" in case and "batch" not in case["gradients"]:
+        parts = [part for part in parts if part != "peer_gradients"]
+    return parts
 
 
 def other_commits(found):

@@ -63,6 +63,48 @@ TEST(Compare, ShowsTheLossesOfEachStep) {
   EXPECT_GT(json["engines"][1].at("step_seconds"), 0);
 }
 
+// A recipe that has less to do for one engine has so for all of them.
+TEST(Compare, TrainsOneModelByAllEngines) {
+  const TemporaryFolder folder;
+  const std::string arguments = "compare spirals --engines backprop,forward --max-steps 2 --out ";
+  const ProgramRun run = run_program(arguments + (folder / "a").string());
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out,
+              HasSubstr("All engines train with hidden=12, epochs=25, as one of them would "
+                        "by itself."));
+  const nlohmann::json engines =
+      run_program("--json " + arguments + (folder / "b").string()).last_line().at("engines");
+  nlohmann::json settings = engines[0].at("settings");
+  settings["engine"] = "forward";
+  EXPECT_EQ(settings, engines[1].at("settings"));
+  EXPECT_EQ(engines[0].at("parameters"), engines[1].at("parameters"));
+  EXPECT_LT(engines[1].at("largest_loss_difference"), 1e-5);
+  const nlohmann::json alone =
+      run_program("--json compare spirals --engines backprop --max-steps 2 --out " +
+                  (folder / "c").string())
+          .last_line();
+  EXPECT_EQ(alone.at("engines")[0].at("settings").at("hidden"), 64);
+}
+
+// An engine that estimates a way to be slower does not go it, and says so.
+TEST(Compare, SaysWhatEnginesDid) {
+  const TemporaryFolder folder;
+  const std::string arguments =
+      "compare bitstream-rnn --engines backprop,scan --set T=40 --set samples=100 "
+      "--set hidden=64 --max-steps 1 --out ";
+  const ProgramRun run = run_program(arguments + (folder / "a").string());
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, ContainsRegex("engine  region .*how"));
+  EXPECT_THAT(run.out, ContainsRegex("scan    chain .*in 'rnn'.*step by step: "));
+  EXPECT_THAT(read_text(folder / "a/report.html"), HasSubstr("step by step: "));
+  const nlohmann::json engines =
+      run_program("--json " + arguments + (folder / "b").string()).last_line().at("engines");
+  EXPECT_TRUE(engines[0].at("engine_choices").empty());
+  EXPECT_EQ(engines[1].at("engine_choices")[0].at("engine"), "scan");
+  EXPECT_THAT(std::string(engines[1].at("engine_choices")[0].at("how")),
+              testing::StartsWith("step by step: "));
+}
+
 TEST(Compare, ChecksEveryEngineFirst) {
   const TemporaryFolder folder;
   const ProgramRun run =

@@ -16,7 +16,7 @@ namespace antichain::newton_test {
 
 class CudaNewton : public GpuTest {};
 
-using Layer = nn::Recurrent (*)(Var, std::int64_t, const nn::RecurrentOptions&);
+using Layer = nn::Recurrent (*)(Var, std::int64_t, const nn::RecurrentOptions&, Place);
 
 struct Outcome {
   std::vector<Tensor> values;  // the last state and the gradients of all parameters
@@ -33,7 +33,7 @@ Outcome run(const std::string& device, Layer layer, const nn::RecurrentOptions& 
                    })});
   Graph graph = session.graph();
   const Var xs = graph.input("xs", f32, {"time", "batch", 3});
-  const Var last = layer(xs, 5, options).last;
+  const Var last = layer(xs, 5, options, Place::current()).last;
   std::vector<Var> outputs = {last};
   for (Var gradient : grad(sum(square(last)), parameters(graph))) {
     outputs.push_back(gradient);

@@ -1,5 +1,7 @@
 """Tests what benchmarks/gpu/run concludes from measurements."""
+import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -68,6 +70,58 @@ class Page(unittest.TestCase):
         page = self.page({SMALL: measured})
         self.assertIn("| 0.050 | 1.000 | 0.100 | 2.00 | ≤ 0.06 ms | yes | 0.78 | 2.0 | 1.0 | 1.3e-06 (B=8) |", page)
         self.assertIn("1 of 1 goals", page)
+
+
+class Missing(unittest.TestCase):
+    def test_what_is_not_there_or_ran_out_of_time(self):
+        self.assertEqual(gpu_page.missing_parts({}), list(gpu_page.PARTS))
+        self.assertEqual(gpu_page.missing_parts({}, has_peer=False), ["antichain", "gradients"])
+        found = case(1, 2, 3) | {"gradients": {"error": 1e-6, "batch": 8, "step_batch": 16}}
+        self.assertEqual(gpu_page.missing_parts(found), ["peer_gradients"])
+        found["peer_gradients"] = {"reason": "took more than 60 s"}
+        self.assertEqual(gpu_page.missing_parts(found), ["peer_gradients"])
+        found["peer_gradients"] = {"error": 1e-6}
+        self.assertEqual(gpu_page.missing_parts(found), [])
+
+    def test_another_reason_is_a_finding(self):
+        found = case(1, 2, 3) | {"gradients": {"reason": "out of memory"}}
+        found["graph"] = {"reason": "cannot be captured"}
+        self.assertEqual(gpu_page.missing_parts(found), [])
+        found["gradients"] = {"reason": "took more than 300 s"}
+        self.assertEqual(gpu_page.missing_parts(found), ["gradients"])
+
+    def test_resuming_fills_the_page(self):
+        with tempfile.TemporaryDirectory() as folder:
+            names = repr(list(gpu_page.GOALS))
+            program = Path(folder) / "program"
+            program.write_text(f"""#!/usr/bin/env python3
+import json, pathlib, sys, time
+if sys.argv[1] == "--list":
+    print("\\n".join({names}))
+elif sys.argv[1] == "--gradients":
+    started = pathlib.Path({folder!r}, sys.argv[2].replace("/", " ") + ".started")
+    if not started.exists():
+        started.touch()
+        time.sleep(20)
+    print(json.dumps({{"error": 1e-6, "batch": 8, "step_batch": 8}}))
+else:
+    print(json.dumps({{"milliseconds": 1, "flops": {{}}, "tf32": False, "bytes": 0, "plan_bytes": 0}}))
+""", encoding="utf-8")
+            program.chmod(0o755)
+
+            def run(*more):
+                return subprocess.run([sys.executable, "-B", BENCHMARKS / "gpu" / "run", "--program", program, "--out", folder,
+                                       "--only", "gru", "--no-peer", *more], capture_output=True, text=True, check=False)
+            first = run("--seconds", "4")
+            self.assertEqual(first.returncode, 3, first.stderr)
+            self.assertIn("has no figures of gru T=128", first.stderr)
+            page = (Path(folder) / "gpu.md").read_text(encoding="utf-8")
+            self.assertIn("| gru T=128 B=64 inputs=512 h=512 | 1.000 |", page)
+            self.assertNotIn("1.0e-06", page)
+            second = run("--resume")
+            self.assertEqual(second.returncode, 0, second.stderr)
+            self.assertNotIn("{'antichain'", second.stderr, "times that are there are not taken again")
+            self.assertEqual((Path(folder) / "gpu.md").read_text(encoding="utf-8").count("1.0e-06"), 2)
 
 
 class Merging(unittest.TestCase):

@@ -20,8 +20,12 @@ constexpr double kRoundings = 16;
 std::vector<Tensor> run_with(SampleCase& sample, const KernelTable& kernels) {
   GraphCopy copy = copy_graph(sample.graph(), sample.outputs(), {});
   sample.session().compile(sample.outputs());  // gives states their initial values
-  Executable executable(std::move(copy.graph), copy.values, {}, sample.session().backend(), kernels,
-                        sample.session().logger(), sample.session().states());
+  // The session outlives the executable.
+  const std::shared_ptr<const Backend> backend(std::shared_ptr<void>(),
+                                               &sample.session().backend());
+  const std::shared_ptr<StateStore> states(std::shared_ptr<void>(), &sample.session().states());
+  Executable executable(std::move(copy.graph), copy.values, {}, backend, kernels,
+                        sample.session().logger(), states);
   executable.set_print_line([](std::string_view) {});
   return executable(sample.feeds()).tensors();
 }

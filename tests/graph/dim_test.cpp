@@ -191,6 +191,28 @@ TEST_F(DimTest, Evaluates) {
   EXPECT_FALSE(n.is_bound(env));
 }
 
+TEST_F(DimTest, ExpectedSizes) {
+  EXPECT_EQ(Dim(7).expected(), 7);
+  EXPECT_EQ(n.expected(), std::nullopt);
+  EXPECT_EQ(pool.symbol("n", {.expected = 12}), n);
+  EXPECT_EQ(n.expected(), 12);
+  EXPECT_EQ((2 * n + n * n / 5).expected(), 24 + 28);
+  EXPECT_EQ((n + m).expected(), std::nullopt) << "nothing is known of m";
+  pool.symbol("m", {.expected = 3});
+  EXPECT_EQ(max(n, 20 * m).expected(), 60);
+  pool.symbol("m");
+  EXPECT_EQ(m.expected(), 3) << "asked for again, not declared";
+  pool.symbol("m", {.expected = 4});
+  EXPECT_EQ(m.expected(), 4);
+  EXPECT_FALSE(n.is_bound(DimEnv())) << "an expected size is no value";
+  const DimEnv sizes = pool.expected_sizes();
+  EXPECT_EQ(sizes.value(n.symbol()), 12);
+  EXPECT_FALSE(sizes.is_bound(k.symbol()));
+  expect_error<ShapeError>("dim 'k' is expected to be 9, outside its range [1, 8]",
+                           [&] { pool.symbol("k", {.min = 1, .max = 8, .expected = 9}); });
+  EXPECT_EQ(pool.symbol("new", {.min = 2, .expected = 5}).expected(), 5);
+}
+
 TEST_F(DimTest, Errors) {
   DimEnv env;
   env.bind(m.symbol(), 0);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
 
 #include "antichain/ops/control_flow/control_flow.h"
 #include "antichain/ops/elementwise/elementwise.h"
@@ -188,6 +189,53 @@ TEST_F(GraphTest, ValuesThatAreNone) {
   });
   expect_error<InvalidArgument>("constant: the tensor is empty" + at(__LINE__ + 1),
                                 [&] { constant(graph, Tensor()); });
+}
+
+constexpr const char* kGone =
+    "this value is of a graph that is gone; keep the Graph for as long as its values";
+
+TEST(GraphLifetime, AValueSaysThatItsGraphIsGone) {
+  Var orphan;
+  {
+    Graph gone;
+    orphan = gone.input("x", DType::f32, {"n", 3});
+  }
+  EXPECT_TRUE(orphan.valid());
+  expect_error<InvalidArgument>(kGone, [&] { static_cast<void>(orphan.graph()); });
+  expect_error<InvalidArgument>(kGone, [&] { static_cast<void>(orphan.shape()); });
+  expect_error<InvalidArgument>(kGone, [&] { static_cast<void>(orphan.dim(0)); });
+  expect_error<InvalidArgument>(kGone, [&] { static_cast<void>(orphan.name()); });
+  expect_error<InvalidArgument>(kGone, [&] { static_cast<void>(orphan.has_name()); });
+  expect_error<InvalidArgument>(kGone, [&] { static_cast<void>(orphan.producer()); });
+  expect_error<InvalidArgument>(kGone, [&] { static_cast<void>(orphan.value()); });
+  expect_error<InvalidArgument>(kGone, [&] { static_cast<void>(orphan + 1); });
+  expect_error<InvalidArgument>(kGone, [&] { static_cast<void>(orphan.sum()); });
+}
+
+// A graph where the other one was: the address says nothing.
+TEST(GraphLifetime, AValueIsOfNoLaterGraph) {
+  std::optional<Graph> graph(std::in_place);
+  const Var before = graph->input("x", DType::f32, {2});
+  graph.emplace();
+  const Var now = graph->input("x", DType::f32, {2});
+  EXPECT_EQ(before.id(), now.id());
+  EXPECT_FALSE(before == now);
+  expect_error<InvalidArgument>(kGone, [&] { static_cast<void>(before + now); });
+  expect_error<InvalidArgument>(kGone, [&] { static_cast<void>(now + before); });
+}
+
+// More than the table has places.
+TEST(GraphLifetime, NumbersOfGraphsThatLiveAreNotGivenAgain) {
+  Graph first;
+  const Var x = first.input("x", DType::f32, {2});
+  LiveGraphs::Number last = 0;
+  for (int i = 0; i < (1 << 20) + 10; ++i) {
+    last = LiveGraphs::add();
+    LiveGraphs::remove(last);
+  }
+  EXPECT_GT(last, 1U << 20);
+  EXPECT_EQ((x + 1).rank(), 1);
+  EXPECT_FALSE(LiveGraphs::contains(last));
 }
 
 TEST_F(GraphTest, ConstantsKeepTheirValueWhenTheTensorChanges) {

@@ -69,7 +69,7 @@ TEST_F(Losses, SetsOfLabelsInBothFormsAgree) {
   const LabelSets rows{.labels = integers({3}, {0, 2, 1}),
                        .row_starts = integers({4}, {0, 2, 3, 3})};
   for (const auto loss : {multi_label_softmax, multi_label_binary}) {
-    const Var a = loss(logits, hot), b = loss(logits, rows);
+    const Var a = loss(logits, hot, Place::current()), b = loss(logits, rows, Place::current());
     EXPECT_THAT(run(a), testing::Pointwise(testing::DoubleNear(1e-14), run(b)));
     EXPECT_THAT(run(grad(sum(a), logits)),
                 testing::Pointwise(testing::DoubleNear(1e-14), run(grad(sum(b), logits))));

@@ -75,6 +75,22 @@ TEST(BatchNorm, MovesItsRunningStatistics) {
   EXPECT_EQ(state(session, "batch_norm.running_var"), before);
 }
 
+// One overflow of f16 would be in the statistics of all later steps. Channels without one move on.
+TEST(BatchNorm, AnOverflowInHalfPrecisionLeavesTheStatistics) {
+  Session session;
+  Graph graph = session.graph();
+  const Var x = graph.input("x", f32, {"batch", 3});
+  const Executable train =
+      session.compile({batch_norm(cast(x, f16), {.training = true, .momentum = 0.5})});
+  const float large = 1e6F;  // no f16
+  const Tensor values = Tensor::of<float>({2, 3}, {1, large, 3, 2, 0, -large});
+  train({{"x", values}});
+  EXPECT_EQ(state(session, "batch_norm.running_mean"), (std::vector<double>{0.75, 0, 0}));
+  EXPECT_EQ(state(session, "batch_norm.running_var"), (std::vector<double>{0.75, 1, 1}));
+  train({{"x", Tensor::of<float>({2, 3}, {1, 1, 1, 3, 3, 3})}});
+  EXPECT_EQ(state(session, "batch_norm.running_mean"), (std::vector<double>{1.375, 1, 1}));
+}
+
 TEST(BatchNorm, AStepOnTheLossUpdatesTheStatistics) {
   Session session;
   Graph graph = session.graph();

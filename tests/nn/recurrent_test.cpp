@@ -17,8 +17,12 @@ constexpr std::int64_t kTime = 5, kBatch = 2, kIn = 3, kHidden = 4;
 
 struct Kind {
   std::string name;
-  Recurrent (*build)(Var, std::int64_t, const RecurrentOptions&);
+  Recurrent (*function)(Var, std::int64_t, const RecurrentOptions&, Place);
   std::int64_t gates;
+
+  Recurrent build(Var xs, std::int64_t hidden, const RecurrentOptions& options) const {
+    return function(xs, hidden, options, Place::current());
+  }
 };
 
 class EveryRecurrent : public testing::TestWithParam<Kind> {};
@@ -31,9 +35,10 @@ INSTANTIATE_TEST_SUITE_P(Kinds, EveryRecurrent,
 
 TEST_P(EveryRecurrent, NamesItsParameters) {
   Graph graph;
-  const auto& [name, build, gates] = GetParam();
+  const std::string& name = GetParam().name;
+  const std::int64_t gates = GetParam().gates;
   const Var xs = graph.input("xs", f32, {"time", "batch", kIn});
-  const Recurrent one = build(xs, kHidden, {});
+  const Recurrent one = GetParam().build(xs, kHidden, {});
   EXPECT_EQ(one.all.shape(), (Dims{graph.dim("time"), graph.dim("batch"), kHidden}));
   EXPECT_EQ(one.last.shape(), (Dims{1, graph.dim("batch"), kHidden}));
   EXPECT_EQ(one.last_cell.valid(), name == "lstm");
@@ -42,7 +47,7 @@ TEST_P(EveryRecurrent, NamesItsParameters) {
                                                            name + ".weight_hh [" + rows + ", 4]",
                                                            name + ".bias_ih [" + rows + "]",
                                                            name + ".bias_hh [" + rows + "]"));
-  const Recurrent two = build(xs, kHidden, {.name = "deep", .layers = 2});
+  const Recurrent two = GetParam().build(xs, kHidden, {.name = "deep", .layers = 2});
   EXPECT_EQ(two.last.dim(0), Dim(2));
   EXPECT_THAT(list_parameters(graph),
               testing::IsSupersetOf(
@@ -138,7 +143,7 @@ TEST_P(EveryRecurrent, RefusesWhatDoesNotFit) {
   const std::string name = kind;
   const auto try_to = [&, call = build](Var xs, std::int64_t hidden,
                                         const RecurrentOptions& options) {
-    return [=] { call(xs, hidden, options); };
+    return [=] { call(xs, hidden, options, Place::current()); };
   };
   const Var xs = graph.input("xs", f32, {"time", "batch", kIn});
   const Var ids = graph.input("ids", i64, {2, 2, 2}), flat = graph.input("flat", f32, {"n", 3});

@@ -16,7 +16,7 @@ std::int64_t hidden_of(Var start) { return start.dim(-1).constant(); }
 
 // Inputs: xs, start, parameters; or xs, start, lengths, parameters, where only the last states are
 // compared because PyTorch's others are 0 behind the end.
-Builder one_layer(nn::Recurrent (*layer)(Var, std::int64_t, const nn::RecurrentOptions&)) {
+Builder one_layer(nn::Recurrent (*layer)(Var, std::int64_t, const nn::RecurrentOptions&, Place)) {
   return [=](const Case& c, const Vars& in) -> Vars {
     const bool padded = c.flag("padded");
     nn::RecurrentOptions options{.reverse = c.flag("reverse"),
@@ -25,7 +25,7 @@ Builder one_layer(nn::Recurrent (*layer)(Var, std::int64_t, const nn::RecurrentO
     if (padded) {
       options.lengths = in.at(2);
     }
-    const nn::Recurrent run = layer(in.at(0), hidden_of(in.at(1)), options);
+    const nn::Recurrent run = layer(in.at(0), hidden_of(in.at(1)), options, Place::current());
     const Var last = squeeze(run.last, 0);
     return with_parameters(padded ? Vars{last} : Vars{run.all, last},
                            std::span(in).subspan(padded ? 3 : 2));
@@ -49,9 +49,10 @@ Vars build_gru_hessian_vector(const Case& c, const Vars& in) {
   return {grad(sum(grad(loss, xs) * direction), xs)};
 }
 
-Builder residual_network(Chain (*layer)(Var, std::int64_t, const nn::ResidualOptions&)) {
+Builder residual_network(Chain (*layer)(Var, std::int64_t, const nn::ResidualOptions&, Place)) {
   return [=](const Case& c, const Vars& in) -> Vars {
-    const Chain run = layer(in.at(0), in.at(1).dim(0).constant(), {.step = c.get<double>("step")});
+    const Chain run = layer(in.at(0), in.at(1).dim(0).constant(), {.step = c.get<double>("step")},
+                            Place::current());
     return with_parameters({run.last, run.all}, std::span(in).subspan(1));
   };
 }

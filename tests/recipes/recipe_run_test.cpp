@@ -4,8 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "recipes/compared_settings.h"
 #include "recipes/gradient_check.h"
 #include "recipes/registry.h"
+#include "recipes/training_options.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/tensor/expect_error.h"
 
@@ -115,6 +119,82 @@ TEST(RecipeRun, TellsWhatItsLongestChainKeeps) {
 TEST(RecipeRun, PatienceEndsARunEarly) {
   const RunSummary summary = run({{"patience", "2"}, {"epochs", "500"}, {"lr", "1e-9"}});
   EXPECT_EQ(summary.epochs, 3);
+}
+
+std::vector<float> coordinates(const data::DatasetPtr& set) {
+  return data::take_all(*set).at("x").to_vector<float>();
+}
+
+// What is measured at the end must not have been chosen by.
+TEST(RecipeRun, PatienceWatchesWhatIsHeldOutOfTheTrainingSet) {
+  const Recipe& recipe = find_recipe("spirals");
+  const RecipeRun all(recipe, context_with({}));
+  EXPECT_EQ(all.task().data.validation, nullptr);
+  EXPECT_EQ(all.task().data.train->size(), 1000);
+  RecipeRun held(recipe, context_with({{"patience", "1"}}));
+  EXPECT_EQ(held.task().data.train->size(), 900);
+  EXPECT_EQ(held.task().data.validation->size(), 100);
+  EXPECT_EQ(coordinates(held.task().data.test), coordinates(all.task().data.test));
+  std::vector<float> parts = coordinates(held.task().data.train);
+  const std::vector<float> validation = coordinates(held.task().data.validation);
+  parts.insert(parts.end(), validation.begin(), validation.end());
+  std::vector<float> whole = coordinates(all.task().data.train);
+  std::ranges::sort(parts);
+  std::ranges::sort(whole);
+  EXPECT_EQ(parts, whole);
+  const RecipeRun again(recipe, context_with({{"patience", "1"}}));
+  EXPECT_EQ(coordinates(again.task().data.validation), validation);
+  const TrainResult result = held.train({.max_steps = 2});
+  EXPECT_TRUE(result.scores.contains("validation"));
+  EXPECT_TRUE(result.scores.contains("test"));
+}
+
+TEST(RecipeRun, OneModelForAllEnginesOfAComparison) {
+  const Recipe& spirals = find_recipe("spirals");
+  Settings settings = spirals.context().settings;
+  const std::vector<std::string> both = {"backprop", "forward"};
+  EXPECT_EQ(differences(settings_for_all(spirals, settings, both), settings),
+            "hidden=12, epochs=25");
+  EXPECT_EQ(differences(settings_for_all(spirals, settings, {both.data(), 1}), settings), "");
+  settings.set("hidden", "20");
+  EXPECT_EQ(differences(settings_for_all(spirals, settings, both), settings), "epochs=25");
+  Recipe torn = spirals;
+  torn.settle = [](Settings& own) {
+    own.set_fallback("hidden", own.text("engine") == "backprop" ? "64"
+                               : own.text("engine") == "scan"   ? "8"
+                                                                : "12");
+  };
+  expect_error<InvalidArgument>(
+      "'hidden' would be 12 with engine=forward and 8 with engine=scan, which are different "
+      "models; set it for all of them",
+      [&] {
+        settings_for_all(torn, torn.context().settings,
+                         std::vector<std::string>{"backprop", "forward", "scan"});
+      });
+}
+
+// The schedule of a recipe is for the other optimisers.
+TEST(RecipeRun, LbfgsHasNoScheduleOfTheRecipe) {
+  for (const Recipe& recipe : recipes()) {
+    SCOPED_TRACE(recipe.name);
+    Settings settings = recipe.context().settings;
+    settings.set("optimiser", "lbfgs");
+    settings = settled(recipe, settings);
+    EXPECT_EQ(settings.text("schedule"), "constant");
+    EXPECT_EQ(settings.number("warm_up"), 0);
+    EXPECT_EQ(settings.number("weight_decay"), 0);
+  }
+  RecipeContext context = find_recipe("peaks-odenet").context();
+  context.settings.set("optimiser", "lbfgs");
+  RecipeRun run(find_recipe("peaks-odenet"), context);
+  const double before = run.evaluate("test").loss;
+  run.train({.max_steps = 5});
+  EXPECT_LT(run.evaluate("test").loss, before);
+  context.settings.set("schedule", "cosine");
+  expect_error<InvalidArgument>(
+      "optimiser=lbfgs has a line search of its own: schedule, warm_up, weight_decay, clip and "
+      "accumulate must be left alone",
+      [&] { RecipeRun(find_recipe("peaks-odenet"), context).step(); });
 }
 
 TEST(RecipeRun, CountsStepsAndWeights) {

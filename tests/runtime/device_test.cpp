@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <thread>
 
 #include "antichain/ops/catalogue.h"
@@ -48,6 +49,76 @@ TEST(LateResults, AreWaitedForByAnOrdinaryRun) {
   run.run_into(results, {{"x", Tensor::full(f32, {3}, 2)}});
   EXPECT_FALSE(results.is_pending());
   EXPECT_EQ(results.item(), 6);
+}
+
+// Newton's method for square roots: what a run finds is what the next one is fed, on the device.
+TEST(ResultsOnDevice, AreFedAgain) {
+  Session session(conformance::make_remote_backend());
+  Graph graph = session.graph();
+  const Var x = graph.input("x", f32, {"n"});
+  Executable run = session.compile({0.5 * (x + 2 / x), sum(x)});
+  run.set_results_on_device(true);
+  Tensor value = Tensor::full(f32, {3}, 1);
+  for (int i = 0; i < 6; ++i) {
+    const Results results = run({{"x", value}});
+    ASSERT_EQ(results[0].device(), session.backend().device());
+    EXPECT_EQ(results[1].device(), session.backend().device());
+    value = results[0];
+  }
+  EXPECT_THROW(static_cast<void>(value.to_vector<float>()), DeviceError);
+  for (const float root : session.backend().to_host(value).to_vector<float>()) {
+    EXPECT_FLOAT_EQ(root, std::sqrt(2.0F));
+  }
+  run.set_results_on_device(false);
+  EXPECT_FLOAT_EQ(run({{"x", value}})[1].item<float>(), 3 * std::sqrt(2.0F));
+}
+
+// A result is the caller's own, whoever holds a result of before, the feed or the state.
+TEST(ResultsOnDevice, ShareNoMemory) {
+  Session session(conformance::make_remote_backend());
+  Graph graph = session.graph();
+  const Var x = graph.input("x", f32, {2});
+  const Var count = parameter("count", zeros(graph, f32, {2}));
+  Executable run =
+      session.compile({x, count}, {.updates = {add_update(graph, "count", ones(graph, f32, {2}))}});
+  run.set_results_on_device(true);
+  const Backend& backend = session.backend();
+  const auto on_host = [&](const Tensor& tensor) {
+    return backend.to_host(tensor).to_vector<float>();
+  };
+  Results results;
+  const Tensor fed = backend.to_device(Tensor::full(f32, {2}, 7));
+  run.run_into(results, {{"x", fed}});
+  EXPECT_NE(results[0].raw(), fed.raw());
+  const Tensor before = results[1];
+  run.run_into(results, {{"x", fed}});
+  EXPECT_EQ(on_host(before), (std::vector<float>{0, 0}));
+  EXPECT_EQ(on_host(results[1]), (std::vector<float>{1, 1}));
+  EXPECT_EQ(on_host(session.states().get("count")), (std::vector<float>{2, 2}));
+  // Memory that nobody else holds is used again.
+  const void* own = results[0].raw();
+  run.run_into(results, {{"x", fed}});
+  EXPECT_EQ(results[0].raw(), own);
+}
+
+TEST(ResultsOnDevice, OfSizesThatTheRunFindsOut) {
+  Session session(conformance::make_remote_backend());
+  Graph graph = session.graph();
+  const Var x = graph.input("x", f32, {"n"});
+  Executable run = session.compile({nonzero(x)});
+  run.set_results_on_device(true);
+  const Results found = run({{"x", Tensor::of<float>({4}, {0, 3, 0, 5})}});
+  EXPECT_EQ(found[0].device(), session.backend().device());
+  EXPECT_EQ(session.backend().to_host(found[0]).to_vector<std::int64_t>(),
+            (std::vector<std::int64_t>{1, 3}));
+}
+
+TEST(ResultsOnDevice, OfACpuAreOnTheHost) {
+  Session session;
+  Graph graph = session.graph();
+  Executable run = session.compile({graph.input("x", f32, {"n"}) + 1});
+  run.set_results_on_device(true);
+  EXPECT_EQ(run({{"x", Tensor::zeros(f32, {1})}})[0].item<float>(), 1);
 }
 
 // A device on which every run turns out to have failed.

@@ -1,8 +1,10 @@
 #include "antichain/session/eager.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
 
 #include "antichain/autodiff/grad.h"
 #include "antichain/ops/control_flow/control_flow.h"
@@ -83,6 +85,30 @@ TEST_F(EagerTest, MistakesAreReportedAtOnceAndLoseNothing) {
   EXPECT_THROW(x + eager(Tensor::zeros(f64, {3})), ShapeError);
   EXPECT_EQ(sum(x).item<double>(), 3);
   EXPECT_THROW(gather(x, bad), DataError) << "a failed op must fail again";
+}
+
+TEST(EagerLifetime, OutlivesItsSession) {
+  std::optional<Session> session(std::in_place);
+  Eager eager(*session);
+  const Var x = eager(Tensor::of<double>({2}, {1, 2}));
+  session.reset();
+  EXPECT_EQ(x.value().to_vector<double>(), (std::vector<double>{1, 2}));
+  try {
+    static_cast<void>(x + 1);
+    FAIL();
+  } catch (const InvalidArgument& error) {
+    EXPECT_THAT(error.what(),
+                testing::HasSubstr("the session of this eager mode is gone; keep it for as long as "
+                                   "anything is computed"));
+  }
+}
+
+TEST(EagerLifetime, ValuesAreGoneWithIt) {
+  Session session;
+  const Var x = Eager(session)(Tensor::of<double>({2}, {1, 2}));
+  expect_error<InvalidArgument>(
+      "this value is of a graph that is gone; keep the Graph for as long as its values",
+      [&] { static_cast<void>(x.value()); });
 }
 
 TEST(Record, TheSameFunctionEagerAndCompiled) {

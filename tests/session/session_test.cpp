@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
 
 #include "antichain/autodiff/grad.h"
+#include "antichain/backends/cpu/cpu_backend.h"
 #include "antichain/ops/control_flow/control_flow.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/products/matmul.h"
@@ -13,6 +15,7 @@
 #include "antichain/ops/state/random.h"
 #include "antichain/ops/state/reports.h"
 #include "antichain/ops/state/state_ops.h"
+#include "tests/conformance/remote_backend.h"
 #include "tests/tensor/expect_error.h"
 
 namespace antichain::session_test {
@@ -25,6 +28,55 @@ TEST(Session, StatesAreSharedByNameAcrossGraphs) {
   // The second graph finds the value; its own initial value is not used.
   const Var w = parameter("w", zeros(evaluate, f32, {2}));
   EXPECT_EQ(session.compile({w})({})[0].to_vector<float>(), (std::vector<float>{4, 4}));
+}
+
+// One that counts its runs, on memory of a device that is gone with its backend.
+TEST(Session, ExecutablesOutliveTheirSession) {
+  for (const bool remote : {false, true}) {
+    SCOPED_TRACE(remote);
+    const auto compiled = [remote] {
+      Session session(remote ? conformance::make_remote_backend() : make_cpu_backend());
+      Graph graph = session.graph();
+      const Var x = graph.input("x", f32, {"n"});
+      const Var count = parameter("count", zeros(graph, f32, {}));
+      return session.compile({sum(-x) + count},
+                             {.updates = {add_update(graph, "count", full(graph, f32, {}, 1))}});
+    };
+    Executable executable = compiled();
+    const Tensor x = Tensor::full(f32, {3}, 2);
+    EXPECT_EQ(executable({{"x", x}}).item(), -6);
+    EXPECT_EQ(executable({{"x", x}}).item(), -5);
+    executable = compiled();  // the first one is the last that holds its backend
+    EXPECT_EQ(executable({{"x", x}}).item(), -6);
+  }
+}
+
+TEST(Session, CompilesNoValueOfAGraphThatIsGone) {
+  Session session;
+  const Var orphan = [&] {
+    Graph graph = session.graph();
+    return graph.input("x", f32, {2}) + 1;
+  }();
+  const std::string gone =
+      "this value is of a graph that is gone; keep the Graph for as long as its values";
+  expect_error<InvalidArgument>(gone, [&] { session.compile({orphan}); });
+  expect_error<InvalidArgument>(gone, [&] { grad(orphan, orphan); });
+  Graph graph = session.graph();
+  expect_error<InvalidArgument>(gone, [&] {
+    session.compile({graph.input("x", f32, {2}), orphan});
+  });
+}
+
+// A graph keeps the engines, which differentiate.
+TEST(Session, GraphsOutliveTheirSession) {
+  std::optional<Session> session(std::in_place);
+  Graph graph = session->graph();
+  const Var x = graph.input("x", f32, {3});
+  session.reset();
+  const Var slope = grad(sum(square(x)), x, {.engine = "forward"});
+  Session other;
+  EXPECT_EQ(other.compile({slope})({{"x", Tensor::full(f32, {3}, 2)}})[0].to_vector<float>(),
+            (std::vector<float>{4, 4, 4}));
 }
 
 TEST(Session, StatesOfAnotherShapeAreRefused) {

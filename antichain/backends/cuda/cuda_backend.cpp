@@ -12,6 +12,7 @@
 #include "antichain/backends/cuda/convolution/convolution_kernels.h"
 #endif
 #include "antichain/backends/cuda/convolution/pooling_kernels.h"
+#include "antichain/backends/cuda/core/cuda_error.h"
 #include "antichain/backends/cuda/core/device_context.h"
 #include "antichain/backends/cuda/core/dynamic_kernels.h"
 #include "antichain/backends/cuda/core/graph_recording.h"
@@ -111,6 +112,13 @@ class CudaBackend final : public Backend {
     return is_conv && by_tensor_cores ? 1 : 0;
   }
   bool wants_few_kernels() const override { return true; }
+  std::function<void()> order_after(void* stream) const override {
+    auto* const other = static_cast<cudaStream_t>(stream);
+    cuda::check(context_->order(context_->stream(), other), "waiting for another library");
+    return [context = context_, other] {
+      static_cast<void>(context->order(other, context->stream()));
+    };
+  }
   bool records() const override { return true; }
   std::unique_ptr<Recording> record(
       std::size_t count, FunctionRef<void(std::size_t step)> run,

@@ -17,7 +17,7 @@ namespace {
 constexpr double kTimesForward = 2;        // to compute an op of a body again and to reverse it
 constexpr double kSecondsPerEntry = 5e-9;  // of a matrix: found, moved to its place, applied
 constexpr double kSecondsPerDiagonal = 1.5e-9;  // entry likewise
-constexpr double kUnknownSize = 32;             // of an axis whose size only a run tells
+constexpr double kUnknownSize = 32;             // of an axis of which no size is expected
 
 // Estimates for an H200. Step by step, a chain is one kernel that waits for the results of an op
 // before the next; a scan is some kernels for all steps, bound by reading and writing Jacobians,
@@ -38,14 +38,14 @@ constexpr double kSecondsOfNarrowStep = 0.06e-6, kSecondsOfNarrowWeight = 0.07e-
 constexpr double kSecondsOfWideStep = 0.3e-6, kSecondsPerUnit = 6e-9;
 constexpr double kMostNarrowUnits = 32, kMostFittingUnits = 64;
 
-double known(Dim dim, double otherwise) {
-  return dim.is_constant() ? static_cast<double>(dim.constant()) : otherwise;
+double expected(Dim dim, double otherwise) {
+  return static_cast<double>(dim.expected().value_or(static_cast<std::int64_t>(otherwise)));
 }
 
 double size_of_places(const Dims& places) {
   double size = 1;
   for (Dim dim : places) {
-    size *= known(dim, kUnknownSize);
+    size *= expected(dim, kUnknownSize);
   }
   return size;
 }
@@ -63,8 +63,9 @@ WalkChoice choose_on_cpu(Op chain, const JointState& joint) {
   const double entries = size_of_places(joint.places) * size * size;
   const double scan = entries * (joint.is_diagonal() ? kSecondsPerDiagonal : kSecondsPerEntry);
   double serial = 0;
+  const DimEnv sizes = chain.graph().dims().expected_sizes();
   for (Op op : schedule_region(chain.graph(), chain.regions()[0])) {
-    serial += kTimesForward * estimated_seconds(op, DimEnv());
+    serial += kTimesForward * estimated_seconds(op, sizes);
   }
   const bool by_scan = scan < serial;
   return {by_scan, fmt::format("{}: a step takes about {} by a scan of {}, {} by itself",
@@ -80,7 +81,13 @@ WalkChoice choose_on_gpu(Op chain, const JointState& joint) {
   if (joint.is_diagonal()) {
     return {true, "by a scan of diagonal Jacobians"};
   }
-  const double length = known(chain.attrs().get<Dim>("length"), kUnknownLength);
+  const Dim steps = chain.attrs().get<Dim>("length");
+  if (!steps.expected()) {
+    return {false, fmt::format("step by step: {} of all steps may take any memory, since nobody "
+                               "has said how many steps to expect (DimInfo::expected of {})",
+                               jacobians_of(joint), steps.str())};
+  }
+  const auto length = static_cast<double>(*steps.expected());
   const auto size = static_cast<double>(joint.size.constant());
   const double entries = length * size_of_places(joint.places) * size * size;
   const double bytes = entries * static_cast<double>(size_of(dtype));
@@ -104,11 +111,11 @@ WalkChoice choose_on_gpu(Op chain, const JointState& joint) {
 
 WalkChoice choose_weighted_walk(Op chain) {
   const JointState joint(chain);
-  const double length = known(chain.attrs().get<Dim>("length"), kUnknownLength);
+  const double length = expected(chain.attrs().get<Dim>("length"), kUnknownLength);
   const auto units = static_cast<double>(joint.parts[0].size.constant());
   double weights = 0;
   for (Op op : schedule_region(chain.graph(), chain.regions()[0])) {
-    weights += &op.def() == &matmul_def() ? known(op.output().dim(-1), units) / units : 0;
+    weights += &op.def() == &matmul_def() ? expected(op.output().dim(-1), units) / units : 0;
   }
   const double rows = size_of_places(joint.places) * static_cast<double>(joint.size.constant());
   const double eights = std::ceil(units / 8);

@@ -134,7 +134,7 @@ const OpDef& row_products_def() {
 }
 
 Var row_products(const std::vector<Var>& lefts, const std::vector<Var>& rights, bool ones,
-                 std::source_location place) {
+                 Place place) {
   require(!lefts.empty(), "row_products: needs at least one left matrix");
   Vars inputs = lefts;
   inputs.insert(inputs.end(), rights.begin(), rights.end());

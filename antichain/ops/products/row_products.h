@@ -10,7 +10,7 @@ namespace antichain {
 /// Returns lefts^T rights of matrices [rows, columns], each side joined along its columns, with a
 /// column of ones behind the rights if `ones` says so: sums of the rows of all lefts.
 Var row_products(const std::vector<Var>& lefts, const std::vector<Var>& rights, bool ones,
-                 std::source_location place = std::source_location::current());
+                 Place place = Place::current());
 
 /// How many columns the matrices of a row_products have.
 struct RowProductWidths {

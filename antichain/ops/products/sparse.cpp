@@ -205,7 +205,7 @@ const OpDef& csr_sampled_matmul_def() {
 
 // The parts of a Csr are written down earlier; errors should point at the product.
 Var csr_matmul(const Csr& sparse, const Operand& dense, bool transposed) {
-  const std::source_location& place = dense.location();
+  const Place& place = dense.location();
   return apply(csr_matmul_def(),
                {Operand(sparse.values, place), Operand(sparse.columns, place),
                 Operand(sparse.row_starts, place), dense},
@@ -213,7 +213,7 @@ Var csr_matmul(const Csr& sparse, const Operand& dense, bool transposed) {
 }
 
 Var csr_sampled_matmul(const Csr& pattern, const Operand& a, const Operand& b) {
-  const std::source_location& place = a.location();
+  const Place& place = a.location();
   return apply(csr_sampled_matmul_def(),
                {Operand(pattern.columns, place), Operand(pattern.row_starts, place), a, b},
                {{"num_columns", pattern.num_columns}});

@@ -5,8 +5,6 @@
 
 namespace antichain {
 
-using Place = std::source_location;
-
 /// Returns a value known now.
 Var constant(Graph& graph, const Tensor& value, Place place = Place::current());
 /// Returns a number as a value of rank 0.

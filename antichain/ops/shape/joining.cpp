@@ -131,8 +131,7 @@ std::vector<Sample> stack_samples() {
   };
 }
 
-Var join(const OpDef& def, const std::vector<Var>& parts, std::int64_t axis,
-         const std::source_location& place) {
+Var join(const OpDef& def, const std::vector<Var>& parts, std::int64_t axis, const Place& place) {
   require(!parts.empty() && parts[0].valid(), "{}: needs at least one value", def.name);
   return parts[0].graph().add(def, parts, {{"axis", axis}}, {}, place).output();
 }
@@ -209,11 +208,11 @@ const OpDef& stack_def() {
   return def;
 }
 
-Var concat(const std::vector<Var>& parts, std::int64_t axis, std::source_location place) {
+Var concat(const std::vector<Var>& parts, std::int64_t axis, Place place) {
   return join(concat_def(), parts, axis, place);
 }
 
-Var stack(const std::vector<Var>& parts, std::int64_t axis, std::source_location place) {
+Var stack(const std::vector<Var>& parts, std::int64_t axis, Place place) {
   return join(stack_def(), parts, axis, place);
 }
 

@@ -27,13 +27,11 @@ Var set_slice(const Operand& x, const Operand& update, const std::vector<SliceRa
 Var dynamic_set_slice(const Operand& x, const Operand& update, Var start);
 /// Adds before[i] and after[i] elements of `value` around axis i.
 Var pad(const Operand& x, const Dims& before, const Dims& after, double value = 0);
-Var concat(const std::vector<Var>& parts, std::int64_t axis,
-           std::source_location place = std::source_location::current());
+Var concat(const std::vector<Var>& parts, std::int64_t axis, Place place = Place::current());
 /// Cuts an axis into parts of the given sizes.
 std::vector<Var> split(const Operand& x, const Dims& sizes, std::int64_t axis);
 /// Joins values of one shape along a new axis.
-Var stack(const std::vector<Var>& parts, std::int64_t axis,
-          std::source_location place = std::source_location::current());
+Var stack(const std::vector<Var>& parts, std::int64_t axis, Place place = Place::current());
 
 const OpDef& slice_def();
 const OpDef& set_slice_def();

@@ -150,7 +150,7 @@ Var parameter(std::string_view name, const Operand& initial) {
 }
 Var buffer(std::string_view name, const Operand& initial) { return declare(name, initial, false); }
 
-Var read_state(Graph& graph, std::string_view name, std::source_location place) {
+Var read_state(Graph& graph, std::string_view name, Place place) {
   const RegionSwitch at_root(graph);
   if (const Var known = graph.current_read(name); known.valid()) {
     return known;

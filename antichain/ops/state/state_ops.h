@@ -13,8 +13,7 @@ Var parameter(std::string_view name, const Operand& initial);
 /// value.
 Var buffer(std::string_view name, const Operand& initial);
 /// Returns the value of a declared state, after all writes built so far.
-Var read_state(Graph& graph, std::string_view name,
-               std::source_location place = std::source_location::current());
+Var read_state(Graph& graph, std::string_view name, Place place = Place::current());
 /// Returns the name of the state that `value` reads; throws InvalidArgument when it is no such
 /// value.
 const std::string& state_name(Var value);

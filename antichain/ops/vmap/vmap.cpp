@@ -46,7 +46,7 @@ Dim number_of_copies(const std::vector<Mapped>& arguments) {
 }
 
 std::vector<Var> computed_for_all(const VarsFunction& f, const MappedAxes& in_axes,
-                                  const std::vector<Var>& values, std::source_location place) {
+                                  const std::vector<Var>& values, Place place) {
   require(!values.empty(), "vmap: the function needs an argument");
   Graph& graph = values[0].graph();
   const LocationGuard location(graph, place);
@@ -83,13 +83,13 @@ std::vector<Var> computed_for_all(const VarsFunction& f, const MappedAxes& in_ax
 
 }  // namespace
 
-VarsFunction vmap(const VarsFunction& f, const MappedAxes& in_axes, std::source_location place) {
+VarsFunction vmap(const VarsFunction& f, const MappedAxes& in_axes, Place place) {
   return [f, in_axes, place](const std::vector<Var>& values) {
     return computed_for_all(f, in_axes, values, place);
   };
 }
 
-VarFunction vmap(const VarFunction& f, std::int64_t axis, std::source_location place) {
+VarFunction vmap(const VarFunction& f, std::int64_t axis, Place place) {
   return [f, axis, place](Var value) {
     const auto of_one = [&f](const std::vector<Var>& in) { return std::vector<Var>{f(in[0])}; };
     return computed_for_all(of_one, {axis}, {value}, place)[0];

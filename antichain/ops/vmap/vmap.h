@@ -27,9 +27,8 @@ using VarFunction = std::function<Var(Var)>;
 /// for each copy; with one key, or a key from outside, copies draw the same. The function throws
 /// NotSupported where f changes states, prints, or has sizes that only a run finds out.
 VarsFunction vmap(const VarsFunction& f, const MappedAxes& in_axes = {},
-                  std::source_location place = std::source_location::current());
+                  Place place = Place::current());
 /// Does so for a function of one value.
-VarFunction vmap(const VarFunction& f, std::int64_t axis = 0,
-                 std::source_location place = std::source_location::current());
+VarFunction vmap(const VarFunction& f, std::int64_t axis = 0, Place place = Place::current());
 
 }  // namespace antichain

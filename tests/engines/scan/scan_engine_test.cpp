@@ -317,6 +317,35 @@ TEST(ScanEngine, ChoosesForAGpu) {
   EXPECT_EQ(make_scan_engine(gpu)->explain(last.producer()), "by a scan of diagonal Jacobians");
 }
 
+// What a run will have is told by what is expected, not guessed.
+TEST(ScanEngine, ChoosesByExpectedSizes) {
+  const auto how = [](const ScanOptions& options, const DimInfo& time, const DimInfo& batch) {
+    Graph graph;
+    const Dim steps = graph.dim("time", time), rows = graph.dim("batch", batch);
+    const Var h = graph.input("h", f32, {rows, 16}), xs = graph.input("xs", f32, {steps, rows, 16}),
+              w = graph.input("w", f32, {16, 16});
+    const auto cell = [&](Var s, Var x) {
+      const Var z = matmul(s * s, w) + x;
+      return tanh(z) * sigmoid(z) + s * square(z);
+    };
+    const Var last = chain(h, xs, cell, {.engine = "scan"}).last;
+    return make_scan_engine(options)->explain(last.producer());
+  };
+  const ScanOptions gpu{.when = ScanWhen::where_faster, .device = DeviceKind::cuda};
+  EXPECT_THAT(how(gpu, {.expected = 2000}, {.expected = 4}),
+              testing::StartsWith("by a scan: 2000 steps take about "));
+  EXPECT_EQ(how(gpu, {.expected = 1 << 20}, {.expected = 32}),
+            "step by step: Jacobians of 16 x 16 of all steps would take 32 GiB");
+  // Any number of steps, and so of bytes.
+  EXPECT_EQ(how(gpu, {}, {.expected = 4}),
+            "step by step: Jacobians of 16 x 16 of all steps may take any memory, since nobody has "
+            "said how many steps to expect (DimInfo::expected of time)");
+  // A step of many examples is more work either way: what a CPU is told is in the estimates.
+  const ScanOptions cpu{.when = ScanWhen::where_faster};
+  EXPECT_NE(how(cpu, {}, {.expected = 1}), how(cpu, {}, {.expected = 1000}));
+  EXPECT_EQ(how(cpu, {}, {.expected = 100}), how(cpu, {.expected = 9}, {.expected = 100}));
+}
+
 // Weights that stay the same: by a scan where states are narrow and steps many.
 TEST(ScanEngine, ChoosesForWeightsOnAGpu) {
   const auto how = [](Dim length, std::int64_t batch, std::int64_t units) {

@@ -9,11 +9,15 @@ CudnnLibrary::CudnnLibrary(Context context, bool tf32)
       tf32_(tf32),
       products_(std::make_shared<const BlasLibrary>(context_, tf32)) {
   context_->use();
-  check(cudnn().cudnnCreate(&handle_), "starting cuDNN");
-  check(cudnn().cudnnSetStream(handle_, context_->stream()), "starting cuDNN");
+  cudnnHandle_t handle = nullptr;
+  check(cudnn().cudnnCreate(&handle), "starting cuDNN");
+  handle_.reset(handle);  // destroyed when the stream is refused, too
+  check(cudnn().cudnnSetStream(handle, context_->stream()), "starting cuDNN");
 }
 
-CudnnLibrary::~CudnnLibrary() { static_cast<void>(cudnn().cudnnDestroy(handle_)); }
+void CudnnLibrary::Destroy::operator()(cudnnHandle_t handle) const {
+  static_cast<void>(cudnn().cudnnDestroy(handle));
+}
 
 std::shared_ptr<Buffer> make_workspace(const Context& context, const ConvolutionWay& way) {
   // cuDNN lays channels out in multiples of eight there and reads what lies between, too.

@@ -18,21 +18,22 @@ class CudnnLibrary {
  public:
   /// With `tf32`, convolutions of f32 values may round their factors to 11 bits.
   CudnnLibrary(Context context, bool tf32);
-  ~CudnnLibrary();
-  CudnnLibrary(const CudnnLibrary&) = delete;
-  CudnnLibrary& operator=(const CudnnLibrary&) = delete;
 
-  cudnnHandle_t handle() const { return handle_; }
+  cudnnHandle_t handle() const { return handle_.get(); }
   const Context& context() const { return context_; }
   bool tf32() const { return tf32_; }
   /// Returns what multiplies columns.
   const std::shared_ptr<const BlasLibrary>& products() const { return products_; }
 
  private:
+  struct Destroy {
+    void operator()(cudnnHandle_t handle) const;
+  };
+
   Context context_;
   bool tf32_;
   std::shared_ptr<const BlasLibrary> products_;
-  cudnnHandle_t handle_ = nullptr;
+  std::unique_ptr<std::remove_pointer_t<cudnnHandle_t>, Destroy> handle_;
 };
 
 /// Allocates what a way to convolve works in.

@@ -128,6 +128,24 @@ void DeviceContext::copy(void* to, const void* from, std::size_t bytes, cudaMemc
   }
 }
 
+cudaError_t DeviceContext::order(cudaStream_t later, cudaStream_t earlier) const noexcept {
+  const auto held = hold();
+  cudaError_t status = cudaSetDevice(index_);
+  cudaEvent_t reached = nullptr;
+  if (status == cudaSuccess) {
+    status = cudaEventCreateWithFlags(&reached, cudaEventDisableTiming);
+  }
+  if (status != cudaSuccess) {
+    return status;
+  }
+  status = cudaEventRecord(reached, earlier);
+  if (status == cudaSuccess) {
+    status = cudaStreamWaitEvent(later, reached, 0);
+  }
+  static_cast<void>(cudaEventDestroy(reached));  // what waits for it goes on waiting
+  return status;
+}
+
 void DeviceContext::copy_from_host(std::byte* to, const std::byte* from, std::size_t bytes) const {
   for (std::size_t done = 0; done < bytes; done += PinnedPiece::kBytes) {
     const std::size_t part = std::min(bytes - done, PinnedPiece::kBytes);

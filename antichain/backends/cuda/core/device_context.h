@@ -51,6 +51,9 @@ class DeviceContext {
   void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) const;
   /// Enqueues that all bytes are set to this one.
   void fill(void* data, unsigned char byte, std::size_t bytes) const;
+  /// Orders what is enqueued on one stream from now on after what was enqueued on another so far.
+  /// Not while work is recorded: the other stream would be recorded, too.
+  cudaError_t order(cudaStream_t later, cudaStream_t earlier) const noexcept;
   /// Waits for all that was enqueued. Throws DataError when a kernel has met a wrong index.
   void finish() const;
   /// Says that what is enqueued from now on belongs to another run: see index_report.h.
