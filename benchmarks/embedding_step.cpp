@@ -9,6 +9,7 @@
 #include <string>
 
 #include "antichain/nn/layers.h"
+#include "antichain/nn/losses.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/rows/reduce.h"
 #include "antichain/ops/shape/creation.h"
