@@ -40,7 +40,8 @@ struct Choice {
   // Whether nothing is asked for that needs a gradient step.
   bool plain() const {
     return settings.text("schedule") == "constant" && settings.number("warm_up") == 0 &&
-           decay() == 0 && settings.number("clip") == 0 && settings.integer("accumulate") == 1;
+           decay() == 0 && settings.number("clip") == 0 && settings.integer("accumulate") == 1 &&
+           settings.integer("lazy_rows") == 0;
   }
 };
 
@@ -94,7 +95,7 @@ const std::vector<NamedOptimiser>& optimisers() {
        [](Var loss, const Choice& choice) {
          require(choice.plain(),
                  "optimiser=lbfgs has a line search of its own: schedule, warm_up, "
-                 "weight_decay, clip and accumulate must be left alone");
+                 "weight_decay, clip, accumulate and lazy_rows must be left alone");
          require(!precision_of(choice.settings).scales_loss,
                  "optimiser=lbfgs does not scale the loss: use another precision than {}",
                  precision_of(choice.settings).name);
@@ -155,6 +156,8 @@ std::vector<OptionSpec> with_training_options(std::vector<OptionSpec> own,
       {"momentum", kNumber, "0.9", "of sgd, nesterov, lars and rmsprop", 0, 0.999},
       {"clip", kNumber, "0", "largest norm of the gradient; 0: any", 0},
       {"accumulate", kInteger, "1", "runs whose gradients make one step", 1, 1e6},
+      {"lazy_rows", kInteger, "0", "1: rows of tables of words stay as they are in steps without them", 0,
+       1},
       {"patience", kInteger, defaults.patience,
        "epochs without progress before training ends with the best parameters; 0: never", 0, 1e6},
       precision_option(),
@@ -183,6 +186,9 @@ std::vector<Var> build_updates(Var loss, const Settings& settings, const UpdateP
                           .accumulate = settings.integer("accumulate")};
   if (settings.number("clip") > 0) {
     step.clip_norm = settings.number("clip");
+  }
+  if (settings.integer("lazy_rows") != 0) {
+    step.lazy_rows = optim::looked_up();
   }
   if (precision_of(settings).scales_loss) {
     step.loss_scaling = kLossScaling;

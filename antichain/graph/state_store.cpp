@@ -61,6 +61,16 @@ const Tensor& StateStore::get(std::string_view name, const TensorMemory& memory)
   return brought_to(name, memory).value;
 }
 
+const Tensor& StateStore::modify(std::string_view name, const TensorMemory& memory) {
+  State& state = brought_to(name, memory);
+  if (!sole_owner(state.value.buffer())) {
+    make_spare(state);
+    memory.copy(state.spare, state.value);
+    std::swap(state.value, state.spare);
+  }
+  return state.value;
+}
+
 // Several threads may read a state at once, and the first of them moves it.
 StateStore::State& StateStore::brought_to(std::string_view name, const TensorMemory& memory) {
   State& state = find(states_, name);

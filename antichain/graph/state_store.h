@@ -60,6 +60,9 @@ class StateStore {
     }
     return state.value;
   }
+  /// Returns the value to have some of its elements changed where it lies. Who else holds it keeps
+  /// it: then this is a copy. Different values may be modified at the same time.
+  const Tensor& modify(std::string_view name, const TensorMemory& memory = host_memory());
 
  private:
   struct State {

@@ -26,6 +26,7 @@
 #include "antichain/ops/shape/slicing.h"
 #include "antichain/ops/state/debug_ops.h"
 #include "antichain/ops/state/random.h"
+#include "antichain/ops/state/row_updates.h"
 #include "antichain/ops/state/state_ops.h"
 #include "antichain/ops/state/update_ops.h"
 
@@ -56,6 +57,7 @@ const std::vector<OpFamily>& op_families() {
       {"Random numbers", random_family()},
       {"State", state_family()},
       {"Steps of optimisers", update_family()},
+      {"Steps of optimisers, rows", row_update_family()},
       {"Watching values", debug_family()},
       {"Flow of gradients", gradient_family()},
       {"Control flow", control_flow_family()},

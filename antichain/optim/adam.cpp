@@ -49,7 +49,8 @@ std::vector<Var> adamw(Var loss, const AdamOptions& options) {
 
 std::vector<Var> lamb(Var loss, const AdamOptions& options) {
   require_adam("lamb", options);
-  const StepPlan plan{"lamb", options.lr, options.weight_decay, options.step};
+  const StepPlan plan{"lamb", options.lr, options.weight_decay, options.step,
+                      "its rate follows from the norm of all of them"};
   return gradient_step(loss, plan, [&](const ParameterStep& step) {
     const DType dtype = step.parameter.dtype(), wide = buffer_dtype(dtype);
     const std::string square = step.buffer("square");

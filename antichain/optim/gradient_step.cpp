@@ -7,7 +7,9 @@
 #include "antichain/autodiff/walk.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/rows/row_squares.h"
 #include "antichain/ops/shape/creation.h"
+#include "antichain/ops/state/row_updates.h"
 #include "antichain/ops/state/state_ops.h"
 
 namespace antichain::optim {
@@ -36,6 +38,7 @@ class StepBuilder {
         options_(plan.options),
         step_(unwritten_step_count(plan.optimiser, graph_, plan.options.name)) {
     parameters_ = trained_parameters(plan.optimiser, loss, options_.parameters);
+    choose_lazy_rows(plan);
     use_ = {truth(), number(1), options_.clip_value.value_or(kNoLimit)};
     lr_ = plan.lr(step_);
     differentiate(loss);
@@ -61,7 +64,9 @@ class StepBuilder {
                                .number = next,
                                .weight_decay = decays ? plan.weight_decay : 0,
                                .decays = decays,
-                               .use = use_}));
+                               .use = use_,
+                               .lazy_rows = lazy_[i],
+                               .marked_rows = marked_[i]}));
     }
     updates_.push_back(add_update(graph_, state_name(step_), cast(use_.when, i64)));
     return updates_;
@@ -72,6 +77,19 @@ class StepBuilder {
   Var truth() { return scalar(graph_, boolean, 1); }
   Var own_buffer(std::string_view what, Var initial) {
     return buffer(options_.name + "." + std::string(what), initial);
+  }
+
+  void choose_lazy_rows(const StepPlan& plan) {
+    for (Var parameter : parameters_) {
+      lazy_.push_back(options_.lazy_rows && options_.lazy_rows(parameter));
+      marked_.emplace_back();
+      require<NotSupported>(!lazy_.back() || plan.needs_all_rows.empty(),
+                            "{}: parameter '{}' cannot have lazy rows, {}", plan.optimiser,
+                            state_name(parameter), plan.needs_all_rows);
+      require<ShapeError>(!lazy_.back() || parameter.rank() > 0,
+                          "{}: parameter '{}' is one number and has no lazy rows", plan.optimiser,
+                          state_name(parameter));
+    }
   }
 
   void differentiate(Var loss) {
@@ -95,9 +113,11 @@ class StepBuilder {
       const DType dtype = parameters_[i].dtype(), wide = buffer_dtype(dtype);
       const Var total = buffer(state_name(parameters_[i]) + ".gradient_sum",
                                zeros(graph_, wide, parameters_[i].shape()));
-      const Var sum =
-          update_states(accumulate_update_def(), {state_name(total)}, cast(gradients_[i], wide),
-                        {truth(), use_.scale, kNoLimit}, {keep});
+      const GradientUse use{truth(), use_.scale, kNoLimit};
+      const Var gradient = cast(gradients_[i], wide);
+      const Var sum = lazy_[i] ? accumulate_on_rows(i, state_name(total), gradient, use, keep)
+                               : update_states(accumulate_update_def(), {state_name(total)},
+                                               gradient, use, {keep});
       gradients_[i] = cast(sum, dtype);
       updates_.push_back(sum);
     }
@@ -108,10 +128,32 @@ class StepBuilder {
     use_.scale = number(1.0 / static_cast<double>(options_.accumulate));
   }
 
+  // Rows that were not used since the sum began are not looked at.
+  Var accumulate_on_rows(std::size_t i, const std::string& total, Var gradient,
+                         const GradientUse& use, Var keep) {
+    const std::string marks = state_name(buffer(state_name(parameters_[i]) + ".used_rows",
+                                                full(graph_, boolean, {gradient.dim(0)}, 0)));
+    const Var sum = accumulate_rows(total, marks, gradient, use, keep);
+    marked_[i] = read_state(graph_, marks);
+    return sum;
+  }
+
+  // The sum of squares of a gradient.
+  Var squares(std::size_t i) {
+    if (!lazy_[i]) {
+      return sum_of_squares(gradients_[i]);
+    }
+    return marked_[i].valid() ? sum_row_squares(gradients_[i], marked_[i])
+                              : sum_row_squares(gradients_[i]);
+  }
+
   void skip_if_not_finite() {
     Var finite = truth();
-    for (Var gradient : gradients_) {
-      if (numel(gradient.shape()) != Dim(0)) {
+    for (std::size_t i = 0; i < gradients_.size(); ++i) {
+      const Var gradient = gradients_[i];
+      if (lazy_[i]) {  // squares in f64: they overflow for no gradient of another type
+        finite = logical_and(finite, is_finite(squares(i)));
+      } else if (numel(gradient.shape()) != Dim(0)) {
         finite =
             logical_and(finite, logical_and(is_finite(min(gradient)), is_finite(max(gradient))));
       }
@@ -130,8 +172,8 @@ class StepBuilder {
 
   void clip_norm() {
     Var total = number(0);
-    for (Var gradient : gradients_) {
-      total = total + sum_of_squares(gradient);
+    for (std::size_t i = 0; i < gradients_.size(); ++i) {
+      total = total + squares(i);
     }
     use_.scale = use_.scale * minimum(*options_.clip_norm / (sqrt(total) * use_.scale), 1.0);
   }
@@ -140,6 +182,8 @@ class StepBuilder {
   const StepOptions& options_;
   Var step_, lr_, scale_;
   std::vector<Var> parameters_, gradients_, updates_;
+  std::vector<bool> lazy_;   // by parameter: whether its rows are
+  std::vector<Var> marked_;  // the used ones of those, where gradients are accumulated
   GradientUse use_;
 };
 
@@ -161,7 +205,8 @@ Var ParameterStep::update(const OpDef& rule, const std::vector<std::string>& buf
                           const std::vector<Operand>& numbers) const {
   std::vector<std::string> states = {state_name(parameter)};
   states.insert(states.end(), buffers.begin(), buffers.end());
-  return update_states(rule, states, gradient, use, numbers);
+  return lazy_rows ? update_rows(rule, states, gradient, use, numbers, marked_rows)
+                   : update_states(rule, states, gradient, use, numbers);
 }
 
 std::vector<Var> gradient_step(Var loss, const StepPlan& plan,

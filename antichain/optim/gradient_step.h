@@ -21,6 +21,8 @@ struct ParameterStep {
   double weight_decay;  // 0 for a parameter that the filter leaves out
   bool decays;          // whether the filter takes it
   GradientUse use;
+  bool lazy_rows = false;  // rows whose gradient is zero stay as they are
+  Var marked_rows = {};    // of those: bool, what the gradient may have other than zero; none: all
 
   Graph& graph() const { return parameter.graph(); }
   /// Declares the buffer "<parameter>.<what>" and returns its name.
@@ -37,6 +39,7 @@ struct StepPlan {
   Schedule lr;
   double weight_decay = 0;
   const StepOptions& options;
+  std::string needs_all_rows = {};  // why the rule has no lazy form; empty: it has one
 };
 
 /// Builds a step: `rule` returns the update of a parameter. Returns all updates.

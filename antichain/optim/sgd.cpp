@@ -22,7 +22,8 @@ std::vector<Var> sgd(Var loss, const SgdOptions& options) {
 std::vector<Var> lars(Var loss, const LarsOptions& options) {
   require_fraction("lars", "momentum", options.momentum);
   require_positive("lars", "trust", options.trust);
-  const StepPlan plan{"lars", options.lr, options.weight_decay, options.step};
+  const StepPlan plan{"lars", options.lr, options.weight_decay, options.step,
+                      "its rate follows from the norm of all of them"};
   return gradient_step(loss, plan, [&](const ParameterStep& step) {
     Var rate = step.lr;
     if (step.decays) {

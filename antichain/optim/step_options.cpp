@@ -1,8 +1,20 @@
 #include "antichain/optim/step_options.h"
 
+#include "antichain/ops/indexing/indexing.h"
 #include "antichain/ops/state/state_ops.h"
 
 namespace antichain::optim {
+
+namespace {
+
+bool looks_up_rows(Op op) {
+  const OpDef* const def = &op.def();
+  return def == &embedding_def() || def == &embedding_bag_def() ||
+         (def == &gather_def() && normalize_axis(op.attrs().get<std::int64_t>("axis"),
+                                                 op.input(0).rank(), "axis") == 0);
+}
+
+}  // namespace
 
 ParameterFilter named(std::string prefix) {
   return [prefix = std::move(prefix)](Var parameter) {
@@ -12,6 +24,25 @@ ParameterFilter named(std::string prefix) {
 
 ParameterFilter matrices() {
   return [](Var parameter) { return parameter.rank() >= 2; };
+}
+
+ParameterFilter looked_up() {
+  return [](Var parameter) {
+    Graph& graph = parameter.graph();
+    bool used = false;
+    for (std::uint32_t id = 0; id < graph.num_ops(); ++id) {
+      const Op op = graph.op(OpId{id});
+      for (int i = 0; i < op.num_inputs(); ++i) {
+        if (op.input(i) == parameter) {
+          if (i != 0 || !looks_up_rows(op)) {
+            return false;
+          }
+          used = true;
+        }
+      }
+    }
+    return used;
+  };
 }
 
 }  // namespace antichain::optim

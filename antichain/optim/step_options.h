@@ -17,6 +17,9 @@ using ParameterFilter = std::function<bool(Var parameter)>;
 ParameterFilter named(std::string prefix);
 /// Takes parameters with two axes or more, and so leaves out biases and the scales of norms.
 ParameterFilter matrices();
+/// Takes tables that the graph uses by looking rows up alone: those of embedding, embedding_bag and
+/// gather, as far as the graph is built when the optimiser is.
+ParameterFilter looked_up();
 
 /// The loss is multiplied by `scale` before it is differentiated and the gradients are divided by
 /// it, so that small ones survive in 16 bits (Micikevicius et al., 2018, section 3.2).
@@ -27,8 +30,12 @@ struct LossScaling {
 };
 
 struct StepOptions {
-  ParameterFilter parameters = {};    // which are trained; empty: all that the loss depends on
-  ParameterFilter decays = {};        // which weight decay applies to; empty: all that are trained
+  ParameterFilter parameters = {};  // which are trained; empty: all that the loss depends on
+  ParameterFilter decays = {};      // which weight decay applies to; empty: all that are trained
+  // Whose rows stay as they are in a step in which their gradient is zero: parameter, moments and
+  // all, without weight decay. A step then takes time for the rows in use, not for the table. Empty:
+  // none, every element follows the rule in every step.
+  ParameterFilter lazy_rows = {};
   EngineChoice engine = {};           // who differentiates
   std::vector<Var> gradient_at = {};  // where the gradient is cut; see GradOptions::at
   std::optional<double> clip_norm = {};   // of all gradients together (Pascanu et al., 2013)

@@ -22,6 +22,7 @@
 #include "antichain/passes/simplify/fold_constants.h"
 #include "antichain/passes/simplify/reassociate.h"
 #include "antichain/passes/simplify/release_waits.h"
+#include "antichain/passes/simplify/row_gradients.h"
 #include "antichain/passes/simplify/simplify.h"
 #include "antichain/passes/sums/join_sums.h"
 #include "antichain/passes/sums/sum_by_parts.h"
@@ -64,6 +65,8 @@ constexpr Pass kPasses[] = {
     {"release-waits",
      "drop control edges from a value to a state write whose own effect alone is needed", 1,
      plain<release_waits>, nullptr, in_graph<has_waits>},
+    {"row-gradients", "compute gradients of tables on the rows that were looked up", 1,
+     plain<row_gradients>, nullptr, in_graph<has_row_readers>},
     {"decompose", "replace ops that the device has no kernel for by what they consist of", 1,
      decompose_missing, [](const Options& options) { return options.is_missing != nullptr; }},
     {"fold-constants", "compute what depends on constants alone", 1, plain<fold_constants>, nullptr,

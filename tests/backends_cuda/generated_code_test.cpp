@@ -10,11 +10,13 @@
 #include "antichain/backends/cuda/elementwise/creation_kernels.h"
 #include "antichain/backends/cuda/elementwise/finite_kernels.h"
 #include "antichain/backends/cuda/elementwise/random_kernels.h"
+#include "antichain/backends/cuda/elementwise/row_update_kernels.h"
 #include "antichain/backends/cuda/indexing/along_kernels.h"
 #include "antichain/backends/cuda/indexing/index_kernels.h"
 #include "antichain/backends/cuda/indexing/running_sum.h"
 #include "antichain/backends/cuda/indexing/scatter_kernels.h"
 #include "antichain/backends/cuda/indexing/sort_kernels.h"
+#include "antichain/backends/cuda/indexing/unique_kernels.h"
 #include "antichain/backends/cuda/movement/movement_kernels.h"
 #include "antichain/backends/cuda/movement/strided_copy.h"
 #include "antichain/backends/cuda/products/attention_kernels.h"
@@ -113,6 +115,20 @@ TEST(GeneratedCode, AffineScans) {
       }
     }
   }
+}
+
+TEST(GeneratedCode, UpdatesOfRows) {
+  for (const DType dtype : {f32, f64, bf16, f16}) {
+    for (const RowChoice choice : {RowChoice::all, RowChoice::ids, RowChoice::marks}) {
+      expect_compiles(accumulate_rows_text(dtype, choice));
+      expect_compiles(row_update_text("Adam", dtype, 3, choice));
+    }
+    expect_compiles(row_update_text("Descent", dtype, 1, RowChoice::ids));
+    expect_compiles(row_update_text("RmspropMomentum", dtype, 3, RowChoice::ids));
+    expect_compiles(row_squares_text(dtype, false));
+    expect_compiles(row_squares_text(dtype, true));
+  }
+  expect_compiles(unique_text());
 }
 
 TEST(GeneratedCode, Creation) {

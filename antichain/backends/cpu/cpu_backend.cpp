@@ -5,6 +5,7 @@
 #include "antichain/backends/cpu/elementwise/elementwise.h"
 #include "antichain/backends/cpu/elementwise/fused_steps.h"
 #include "antichain/backends/cpu/elementwise/random_kernels.h"
+#include "antichain/backends/cpu/elementwise/row_update_kernels.h"
 #include "antichain/backends/cpu/elementwise/update_kernels.h"
 #include "antichain/backends/cpu/indexing/along_kernels.h"
 #include "antichain/backends/cpu/indexing/gather_kernels.h"
@@ -48,9 +49,11 @@ class CpuBackend final : public Backend {
     cpu::register_windows(kernels_);
     cpu::register_gather(kernels_);
     cpu::register_scatter(kernels_);
+    cpu::register_unique_indices(kernels_);
     cpu::register_reductions(kernels_);
     cpu::register_state_updates(kernels_);
     cpu::register_optimiser_steps(kernels_);
+    cpu::register_row_updates(kernels_);
     cpu::register_products(kernels_, products());
     cpu::register_fused_products(kernels_, products(), jit_);
     cpu::register_rowwise(kernels_);

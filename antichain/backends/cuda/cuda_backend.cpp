@@ -21,10 +21,12 @@
 #include "antichain/backends/cuda/elementwise/elementwise_kernels.h"
 #include "antichain/backends/cuda/elementwise/finite_kernels.h"
 #include "antichain/backends/cuda/elementwise/random_kernels.h"
+#include "antichain/backends/cuda/elementwise/row_update_kernels.h"
 #include "antichain/backends/cuda/elementwise/update_kernels.h"
 #include "antichain/backends/cuda/indexing/index_kernels.h"
 #include "antichain/backends/cuda/indexing/scatter_kernels.h"
 #include "antichain/backends/cuda/indexing/sort_kernels.h"
+#include "antichain/backends/cuda/indexing/unique_kernels.h"
 #include "antichain/backends/cuda/movement/movement_kernels.h"
 #include "antichain/backends/cuda/products/fused_product_kernels.h"
 #include "antichain/backends/cuda/products/integer_matmul.h"
@@ -51,6 +53,7 @@ class CudaBackend final : public Backend {
     cuda::register_dynamic(kernels_, context_);
     cuda::register_indexing(kernels_, context_);
     cuda::register_scatter(kernels_, context_);
+    cuda::register_unique_indices(kernels_, context_);
     cuda::register_reductions(kernels_, context_);
     cuda::register_channel_sums(kernels_, context_);
     cuda::register_along_axis(kernels_, context_);
@@ -70,6 +73,7 @@ class CudaBackend final : public Backend {
     cuda::register_weighted_scan(kernels_, context_);
     cuda::register_random(kernels_, context_);
     cuda::register_optimiser_steps(kernels_, context_);
+    cuda::register_row_updates(kernels_, context_);
     cuda::register_finite_check(kernels_, context_);
   }
 

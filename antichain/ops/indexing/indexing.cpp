@@ -244,8 +244,8 @@ Var one_hot(const Operand& indices, Dim classes, DType dtype) {
 }
 
 std::vector<const OpDef*> indexing_family() {
-  return {&gather_def(),  &scatter_add_def(), &take_along_def(),   &scatter_add_along_def(),
-          &one_hot_def(), &embedding_def(),   &embedding_bag_def()};
+  return {&gather_def(),  &scatter_add_def(), &take_along_def(),    &scatter_add_along_def(),
+          &one_hot_def(), &embedding_def(),   &embedding_bag_def(), &unique_indices_def()};
 }
 
 }  // namespace antichain

@@ -25,6 +25,15 @@ enum class BagMode { sum, mean };
 Var embedding_bag(const Operand& table, const Operand& ids, const Operand& bags, Dim num_bags,
                   BagMode mode = BagMode::sum);
 
+struct UniqueIndices {
+  Var indices;  // i64[min(count, size)]: in rising order, each once, then kNoIndex
+  Var slots;    // i64[count]: where each index of the list stands among them
+};
+/// Stands in a list of indices for none.
+inline constexpr std::int64_t kNoIndex = -1;
+/// Finds the indices (i64[count], of an axis of this size) that a list has.
+UniqueIndices unique_indices(const Operand& indices, Dim size);
+
 const OpDef& gather_def();
 const OpDef& scatter_add_def();
 const OpDef& take_along_def();
@@ -32,6 +41,7 @@ const OpDef& scatter_add_along_def();
 const OpDef& one_hot_def();
 const OpDef& embedding_def();
 const OpDef& embedding_bag_def();
+const OpDef& unique_indices_def();
 
 std::vector<const OpDef*> indexing_family();
 

@@ -7,6 +7,7 @@
 #include "antichain/ops/convolution/channel_layout.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/reference/reduce_reference.h"
+#include "antichain/ops/rows/row_squares.h"
 #include "antichain/ops/shape/creation.h"
 #include "antichain/ops/shape/shape_ops.h"
 #include "antichain/ops/shape/slicing.h"
@@ -327,8 +328,8 @@ Var variance(const Operand& x, const Ints& axes, bool keep_dims, std::int64_t co
 }
 
 std::vector<const OpDef*> reduce_family() {
-  return {&sum_def(),        &prod_def(),      &mean_def(),    &reduce_min_def(),
-          &reduce_max_def(), &logsumexp_def(), &variance_def()};
+  return {&sum_def(),        &prod_def(),      &mean_def(),     &reduce_min_def(),
+          &reduce_max_def(), &logsumexp_def(), &variance_def(), &sum_row_squares_def()};
 }
 
 }  // namespace antichain

@@ -9,5 +9,7 @@ namespace antichain::cpu {
 void register_gather(KernelTable& kernels);
 /// Adds scatter_add, scatter_add_along and embedding_bag.
 void register_scatter(KernelTable& kernels);
+/// Adds unique_indices.
+void register_unique_indices(KernelTable& kernels);
 
 }  // namespace antichain::cpu

@@ -1,0 +1,270 @@
+#include "antichain/backends/cpu/elementwise/row_update_kernels.h"
+
+#include <cstring>
+#include <memory>
+
+#include "antichain/backends/cpu/simd/update_loops.h"
+#include "antichain/backends/cpu/threads/parallel.h"
+#include "antichain/ops/rows/row_squares.h"
+#include "antichain/ops/state/row_updates.h"
+#include "antichain/ops/state/update_rules.h"
+
+namespace antichain::cpu {
+
+namespace {
+
+constexpr int kSelectionInput = 3;
+// Rows of a table lie anywhere in memory: they are asked for while the ones before are computed.
+constexpr std::int64_t kRowsAhead = 6, kLineBytes = 64, kMostLinesAhead = 8;
+
+using IsZero = bool (*)(const void* row, std::int64_t width);
+
+template <class T>
+bool is_zero_row(const void* row, std::int64_t width) {
+  const T* const values = static_cast<const T*>(row);
+  bool any = false;
+  for (std::int64_t i = 0; i < width; ++i) {
+    any |= convert<float>(values[i]) != 0;
+  }
+  return !any;
+}
+
+template <>
+bool is_zero_row<double>(const void* row, std::int64_t width) {
+  const double* const values = static_cast<const double*>(row);
+  bool any = false;
+  for (std::int64_t i = 0; i < width; ++i) {
+    any |= values[i] != 0;
+  }
+  return !any;
+}
+
+IsZero is_zero_of(DType dtype) {
+  switch (dtype) {
+    case DType::f64: return is_zero_row<double>;
+    case DType::bf16: return is_zero_row<bfloat16>;
+    case DType::f16: return is_zero_row<float16>;
+    default: return is_zero_row<float>;
+  }
+}
+
+// Where the rows of one update lie.
+struct Rows {
+  UpdatedMemory memory;
+  std::size_t states;
+  RowLayout layout;
+  std::int64_t first_bytes, other_bytes;  // of a row of the first state and of the others
+
+  std::byte* at(std::size_t state, std::int64_t row) const {
+    return static_cast<std::byte*>(memory.after[state]) +
+           row * (state == 0 ? first_bytes : other_bytes);
+  }
+  void prefetch(std::int64_t row) const {
+    for (std::size_t state = 0; state < states; ++state) {
+      const std::byte* const start = at(state, row);
+      const std::int64_t bytes = state == 0 ? first_bytes : other_bytes;
+      for (std::int64_t line = 0; line < std::min(bytes, kMostLinesAhead * kLineBytes);
+           line += kLineBytes) {
+        __builtin_prefetch(start + line, 1);
+      }
+    }
+  }
+};
+
+// Calls f(row) for the rows that are marked, several at once.
+template <class F>
+void for_each_mark(const bool* marks, std::int64_t rows, F&& f) {
+  parallel_ranges(rows, kElementGrain, [&](std::int64_t first, std::int64_t last) {
+    const bool* at = marks + first;
+    const bool* const end = marks + last;
+    while ((at = static_cast<const bool*>(
+                std::memchr(at, 1, static_cast<std::size_t>(end - at)))) != nullptr) {
+      f(at - marks);
+      ++at;
+    }
+  });
+}
+
+// Calls f(row of the state, row of the gradient) for the rows that were selected, several at once.
+template <class F>
+void for_each_selected_row(const KernelContext& context, const Rows& rows, F&& f) {
+  const RowLayout& layout = rows.layout;
+  const std::int64_t grain =
+      std::max<std::int64_t>(1, kElementGrain / std::max<std::int64_t>(1, layout.width));
+  if (context.num_inputs() == kSelectionInput) {
+    parallel_ranges(layout.state_rows, grain, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t row = first; row < last; ++row) {
+        f(row, row);
+      }
+    });
+  } else if (context.in(kSelectionInput).dtype() == DType::i64) {
+    const std::int64_t* const ids = context.in(kSelectionInput).data<std::int64_t>();
+    const auto is_row = [&](std::int64_t k) { return ids[k] >= 0 && ids[k] < layout.state_rows; };
+    parallel_ranges(layout.gradient_rows, grain, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t k = first; k < last; ++k) {
+        if (k + kRowsAhead < last && is_row(k + kRowsAhead)) {
+          rows.prefetch(ids[k + kRowsAhead]);
+        }
+        if (is_row(k)) {
+          f(ids[k], k);
+        }
+      }
+    });
+  } else {
+    for_each_mark(context.in(kSelectionInput).data<bool>(), layout.state_rows,
+                  [&](std::int64_t row) { f(row, row); });
+  }
+}
+
+Rows rows_of(const KernelContext& context, std::span<const std::string> states) {
+  const Tensor& gradient = context.in(0);
+  Rows rows{.memory = modified_memory(*context.states, states),
+            .states = states.size(),
+            .layout = row_layout(context, context.states->get(states[0], *context.device)),
+            .first_bytes = 0,
+            .other_bytes = 0};
+  const std::int64_t width = rows.layout.width;
+  rows.first_bytes = width * static_cast<std::int64_t>(size_of(gradient.dtype()));
+  rows.other_bytes = width * static_cast<std::int64_t>(size_of(buffer_dtype(gradient.dtype())));
+  return rows;
+}
+
+// Calls f(row of the state, gradient) for the selected rows whose gradient is not zero.
+template <class F>
+void for_each_used_row(const KernelContext& context, const Rows& rows, IsZero is_zero, F&& f) {
+  const auto* const gradient = static_cast<const std::byte*>(context.in(0).raw());
+  for_each_selected_row(context, rows, [&](std::int64_t row, std::int64_t k) {
+    const std::byte* const own = gradient + k * rows.first_bytes;
+    if (!is_zero(own, rows.layout.width)) {
+      f(row, own);
+    }
+  });
+}
+
+KernelFunction update_rows_by(UpdateLoop loop, const KernelContext& context) {
+  const std::vector<std::string> states = updated_states(*context.attrs)[0];
+  const IsZero is_zero = is_zero_of(context.in(0).dtype());
+  return [loop, states, is_zero](KernelContext& run) {
+    if (run.in(2).item<bool>()) {
+      const Rows rows = rows_of(run, states);
+      const double* const numbers = run.in(1).data<double>();
+      for_each_used_row(run, rows, is_zero, [&](std::int64_t row, const std::byte* gradient) {
+        UpdatedMemory own{};
+        for (std::size_t state = 0; state < rows.states; ++state) {
+          own.before[state] = own.after[state] = rows.at(state, row);
+        }
+        loop(own.before.data(), own.after.data(), gradient, numbers, 0, rows.layout.width);
+      });
+    }
+    run.out() = run.states->get(states[0], *run.device);
+  };
+}
+
+KernelFunction accumulate_rows_by(UpdateLoop loop, const KernelContext& context) {
+  const std::vector<std::string> states = updated_states(*context.attrs)[0];
+  const IsZero is_zero = is_zero_of(context.in(0).dtype());
+  return [loop, states, is_zero](KernelContext& run) {
+    if (run.in(2).item<bool>()) {
+      const Rows rows = rows_of(run, {&states[0], 1});
+      bool* const marks = run.states->modify(states[1]).data<bool>();
+      const double* const numbers = run.in(1).data<double>();
+      if (numbers[rules::kGradientNumbers] == 0) {
+        for_each_mark(marks, rows.layout.state_rows, [&](std::int64_t row) {
+          std::memset(rows.at(0, row), 0, static_cast<std::size_t>(rows.first_bytes));
+          marks[row] = false;
+        });
+      }
+      const double first[] = {numbers[0], numbers[1], 0}, further[] = {numbers[0], numbers[1], 1};
+      for_each_used_row(run, rows, is_zero, [&](std::int64_t row, const std::byte* gradient) {
+        const void* const before[] = {rows.at(0, row)};
+        void* const after[] = {rows.at(0, row)};
+        loop(before, after, gradient, marks[row] ? further : first, 0, rows.layout.width);
+        marks[row] = true;
+      });
+    }
+    run.out() = run.states->get(states[0], *run.device);
+  };
+}
+
+// Eight sums side by side, which the compiler keeps in vectors, added in a fixed order.
+template <class T>
+double squares_of_row(const T* row, std::int64_t width) {
+  constexpr std::int64_t kLanes = 8;
+  double sums[kLanes] = {};
+  std::int64_t i = 0;
+  for (; i + kLanes <= width; i += kLanes) {
+    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+      const auto x = convert<double>(row[i + lane]);
+      sums[lane] += x * x;
+    }
+  }
+  double total = 0;
+  for (const double sum : sums) {
+    total += sum;
+  }
+  for (; i < width; ++i) {
+    const auto x = convert<double>(row[i]);
+    total += x * x;
+  }
+  return total;
+}
+
+KernelFunction plan_row_squares(const KernelContext& context) {
+  const std::int64_t rows = context.in(0).shape()[0];
+  const auto squares = std::make_shared<std::vector<double>>(static_cast<std::size_t>(rows));
+  const std::int64_t width = rows == 0 ? 0 : context.in(0).numel() / rows;
+  return [=](KernelContext& run) {
+    const bool* const marks = run.num_inputs() > 1 ? run.in(1).data<bool>() : nullptr;
+    double* const of_row = squares->data();
+    visit_dtype(run.in(0).dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      const T* const x = run.in(0).data<T>();
+      const auto add = [&](std::int64_t row) {
+        of_row[row] = squares_of_row(x + row * width, width);
+      };
+      if (marks != nullptr) {
+        for_each_mark(marks, rows, add);
+        return;
+      }
+      const std::int64_t grain =
+          std::max<std::int64_t>(1, kElementGrain / std::max<std::int64_t>(1, width));
+      parallel_ranges(rows, grain, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t row = first; row < last; ++row) {
+          add(row);
+        }
+      });
+    });
+    double total = 0;
+    for (std::int64_t row = 0; row < rows; ++row) {
+      total += marks == nullptr || marks[row] ? of_row[row] : 0;
+    }
+    *run.out().data<double>() = total;
+  };
+}
+
+}  // namespace
+
+void register_row_updates(KernelTable& kernels) {
+  for_each_simd_level([&kernels]<SimdLevel kLevel>(std::integral_constant<SimdLevel, kLevel>) {
+    const auto add = [&](const OpDef& whole, const OpDef& rows, auto by) {
+      const UpdateRow* const row = update_loops<kLevel>().find(whole.name);
+      ensure(row != nullptr, "there is no loop for {}", whole.name);
+      kernels.add(rows, {.name = std::string(name(kLevel)) + " step of rows",
+                         .supports = [](Op) { return cpu_supports(kLevel); },
+                         .plan =
+                             [row, by](const KernelContext& context) {
+                               const auto dtype = static_cast<int>(context.in(0).dtype());
+                               return by(row->loops[dtype], context);
+                             }});
+    };
+    for (const RowRule& rule : row_rules()) {
+      add(*rule.whole, *rule.rows, update_rows_by);
+    }
+    add(accumulate_update_def(), accumulate_rows_update_def(), accumulate_rows_by);
+  });
+  kernels.add(sum_row_squares_def(), {.name = "row by row",
+                                      .supports = [](Op) { return Support{}; },
+                                      .plan = plan_row_squares});
+}
+
+}  // namespace antichain::cpu

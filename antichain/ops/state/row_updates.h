@@ -1,0 +1,54 @@
+// Rules of optimisers for tables of which a step uses some rows: a row whose gradient is zero stays
+// as it is, parameter and buffers, and everything else follows the rule.
+//
+// That is the meaning, whatever the form of the gradient. Inputs: gradient, numbers and `when` as in
+// update_ops.h, and perhaps which rows the gradient is of:
+//   nothing             all rows of the state
+//   ids (i64[count])    those, each at most once; kNoIndex: none
+//   marks (bool[rows])  all, of which those without a mark are zero
+// The pass row-gradients (antichain/passes/simplify/row_gradients.h) brings the first form to the
+// second where it can; both give the same bits.
+#pragma once
+
+#include "antichain/ops/state/update_ops.h"
+
+namespace antichain {
+
+/// A rule of update_family(), and the op that applies it to rows.
+struct RowRule {
+  const OpDef* whole;
+  const OpDef* rows;
+};
+/// Returns those that leave rows as they are. The others need all elements of a parameter, or are
+/// steps of a rule that does.
+const std::vector<RowRule>& row_rules();
+
+/// Applies a rule of update_family() to states by rows, as update_states() does to all elements.
+/// Throws NotSupported when it has no form for rows.
+Var update_rows(const OpDef& rule, const std::vector<std::string>& states, Var gradient,
+                const GradientUse& use, const std::vector<Operand>& numbers, Var selection = {});
+
+/// Adds a gradient to a sum of gradients by rows; where `keep` (f64) is 0 a new sum begins. `marks`
+/// names a state (bool[rows]) that tells which rows of the sum were added to: the others are zero.
+/// Returns the sum.
+Var accumulate_rows(const std::string& sum, const std::string& marks, Var gradient,
+                    const GradientUse& use, const Operand& keep);
+
+const OpDef& accumulate_rows_update_def();
+
+std::vector<const OpDef*> row_update_family();
+
+/// Returns whether the op updates rows and takes a gradient of all of them, without marks.
+bool takes_all_rows(Op op);
+
+/// Returns the memory of states that are modified in place, for kernels.
+UpdatedMemory modified_memory(StateStore& store, std::span<const std::string> states,
+                              const TensorMemory& device = host_memory());
+
+/// How a gradient lies beside the state that it belongs to.
+struct RowLayout {
+  std::int64_t state_rows, gradient_rows, width;
+};
+RowLayout row_layout(const KernelContext& context, const Tensor& state);
+
+}  // namespace antichain

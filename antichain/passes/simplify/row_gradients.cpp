@@ -1,0 +1,181 @@
+#include "antichain/passes/simplify/row_gradients.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+
+#include "antichain/graph/structural_ops.h"
+#include "antichain/ops/definition_parts.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/indexing/indexing.h"
+#include "antichain/ops/rows/row_squares.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/shape/slicing.h"
+#include "antichain/ops/state/row_updates.h"
+
+namespace antichain {
+
+namespace {
+
+constexpr std::size_t kMostLookups = 64;  // of one table; more stay as they are
+
+bool reads_rows(Op op) {
+  return takes_all_rows(op) || (&op.def() == &sum_row_squares_def() && op.num_inputs() == 1);
+}
+
+bool is_all_zero(Var value) {
+  while (made_by(value, broadcast_to_def()) || made_by(value, reshape_def()) ||
+         made_by(value, cast_def())) {
+    value = value.producer().input(0);
+  }
+  return made_by(value, constant_def()) && value.rank() == 0 &&
+         value.producer().attrs().get<Tensor>("value").item<double>() == 0;
+}
+
+// The lookups that a gradient consists of, in the source.
+class Lookups {
+ public:
+  /// Returns whether it consists of lookups alone.
+  bool find(Var gradient) {
+    if (!is_free_value(gradient)) {
+      return false;
+    }
+    const Op op = gradient.producer();
+    if (made_by(gradient, cast_def()) && is_float(op.input(0).dtype())) {
+      return find(op.input(0));
+    }
+    if (made_by(gradient, add_def())) {
+      return op.input(0).shape() == gradient.shape() && op.input(1).shape() == gradient.shape() &&
+             find(op.input(0)) && find(op.input(1));
+    }
+    if (&op.def() != &scatter_add_def() || found_.size() == kMostLookups ||
+        normalize_axis(op.attrs().get<std::int64_t>("axis"), gradient.rank(), "axis") != 0) {
+      return false;
+    }
+    if (std::ranges::find(found_, op.input(1)) == found_.end()) {
+      found_.push_back(op.input(1));
+    }
+    return is_all_zero(op.input(0)) || find(op.input(0));
+  }
+  const std::vector<Var>& indices() const { return found_; }
+
+ private:
+  static bool is_free_value(Var value) {
+    return !value.graph().is_region_param(value) && value.rank() > 0 &&
+           value.producer().control_edges().empty();
+  }
+
+  std::vector<Var> found_;
+};
+
+// A gradient on the rows that were looked up, in the target.
+class LookedUpRows {
+ public:
+  LookedUpRows(Cloner& cloner, Var gradient, const std::vector<Var>& indices)
+      : cloner_(cloner), graph_(cloner.target()) {
+    std::vector<Var> lists;
+    Dims counts;
+    for (Var list : indices) {
+      const Var ids = cloner(list);
+      counts.push_back(numel(ids.shape()));
+      lists.push_back(cast(reshape(ids, {counts.back()}), DType::i64));
+    }
+    const Var all = lists.size() == 1 ? lists[0] : concat(lists, 0);
+    const Dim rows = cloner.renamed(gradient.shape())[0];
+    const UniqueIndices unique = unique_indices(all, rows);
+    ids_ = unique.indices;
+    const std::vector<Var> slots =
+        lists.size() == 1 ? std::vector<Var>{unique.slots} : split(unique.slots, counts, 0);
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      slots_[indices[i].id().value] = slots[i];
+    }
+    rows_ = on_rows(gradient);
+  }
+
+  Var rows() const { return rows_; }
+  Var ids() const { return ids_; }
+
+ private:
+  Dims shape_on_rows(Var value) const {
+    Dims shape = cloner_.renamed(value.shape());
+    shape[0] = ids_.dim(0);
+    return shape;
+  }
+
+  Var on_rows(Var value) {
+    const auto known = built_.find(value.id().value);
+    if (known != built_.end()) {
+      return known->second;
+    }
+    const Var result = built(value);
+    built_.emplace(value.id().value, result);
+    return result;
+  }
+
+  Var built(Var value) {
+    const Op op = value.producer();
+    if (made_by(value, cast_def())) {
+      return cast(on_rows(op.input(0)), value.dtype());
+    }
+    if (made_by(value, add_def())) {
+      return on_rows(op.input(0)) + on_rows(op.input(1));
+    }
+    const Var start = is_all_zero(op.input(0)) ? zeros(graph_, value.dtype(), shape_on_rows(value))
+                                           : on_rows(op.input(0));
+    const Var slots = slots_.at(op.input(1).id().value);
+    Dims shape = shape_on_rows(value);
+    shape[0] = slots.dim(0);
+    return scatter_add(start, slots, reshape(cloner_(op.input(2)), shape));
+  }
+
+  Cloner& cloner_;
+  Graph& graph_;
+  Var ids_, rows_;
+  std::unordered_map<std::uint32_t, Var> slots_;  // of every list of indices
+  std::unordered_map<std::uint32_t, Var> built_;
+};
+
+// A table with fewer rows than are looked up is better left whole.
+bool pays_on_rows(Var gradient, const std::vector<Var>& indices) {
+  Dim count = 0;
+  for (Var list : indices) {
+    count = count + numel(list.shape());
+  }
+  return (gradient.dim(0) - count).range().max > 0;
+}
+
+void copy_on_rows(Cloner& cloner, Op op, const LookedUpRows& form) {
+  const LocationGuard location(cloner.target(), op.location(), /*force=*/true);
+  std::vector<Var> inputs = cloner(op.inputs());
+  inputs[0] = form.rows();
+  if (takes_all_rows(op)) {
+    inputs.push_back(form.ids());
+  }
+  const Op copy = cloner.copy_with(op, inputs, op.attrs());
+  cloner.map(op.output(), copy.output());
+  if (op.output().has_name() && !copy.output().has_name()) {
+    cloner.target().set_name(copy.output(), op.output().name());
+  }
+}
+
+}  // namespace
+
+GraphCopy row_gradients(const GraphCopy& source) {
+  return copy_graph(
+      source, {.copy_ops = [](Cloner& cloner, std::span<const Op> ops, std::span<const Var>) {
+        for (Op op : ops) {
+          Lookups lookups;
+          if (reads_rows(op) && lookups.find(op.input(0)) && pays_on_rows(op.input(0), lookups.indices())) {
+            const LocationGuard location(cloner.target(), op.location(), /*force=*/true);
+            copy_on_rows(cloner, op, LookedUpRows(cloner, op.input(0), lookups.indices()));
+          } else {
+            cloner.copy(op);
+          }
+        }
+      }});
+}
+
+bool has_row_readers(Graph& graph) { return has_op(graph, reads_rows); }
+
+}  // namespace antichain

@@ -1,0 +1,93 @@
+// A training step of a table of words, of which a batch uses some: benchmarks/embeddings.
+//   bench_embeddings <rows> <lazy | whole> <seconds>
+// Prints the median time of a step as JSON.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <string>
+
+#include "antichain/nn/layers.h"
+#include "antichain/nn/losses.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/optim/adam.h"
+#include "antichain/session/session.h"
+
+namespace antichain::bench {
+namespace {
+
+constexpr std::int64_t kBatch = 256, kWords = 32, kWidth = 64, kClasses = 4;
+
+// The mean of the words of an example, one layer, Adam.
+Var words_loss(Graph& graph, std::int64_t rows) {
+  const Var ids = graph.input("ids", i64, {kBatch, kWords});
+  const Var labels = graph.input("labels", i64, {kBatch});
+  const Var words = nn::embedding(ids, rows, kWidth, {.weight = nn::constant(0.1)});
+  return mean(nn::cross_entropy(nn::linear(mean(words, {1}), kClasses), labels));
+}
+
+// Numbers that are all over the table, as those of a linear congruential generator.
+Feeds feeds_of(std::int64_t rows, std::uint64_t run) {
+  std::vector<std::int64_t> ids, labels;
+  std::uint64_t state = run;
+  const auto draw = [&state](std::int64_t below) {
+    state = state * 6364136223846793005U + 1442695040888963407U;  // Knuth, MMIX
+    return static_cast<std::int64_t>((state >> 33) % static_cast<std::uint64_t>(below));
+  };
+  for (std::int64_t k = 0; k < kBatch * kWords; ++k) {
+    ids.push_back(draw(rows));
+  }
+  for (std::int64_t k = 0; k < kBatch; ++k) {
+    labels.push_back(draw(kClasses));
+  }
+  return {{"ids", Tensor::of<std::int64_t>({kBatch, kWords}, ids)},
+          {"labels", Tensor::of<std::int64_t>({kBatch}, labels)}};
+}
+
+void run(std::int64_t rows, bool lazy, double seconds) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::uint64_t kDifferent = 64;  // batches
+  Session session;
+  Graph graph = session.graph();
+  const Var loss = words_loss(graph, rows);
+  optim::StepOptions step;
+  if (lazy) {
+    step.lazy_rows = optim::looked_up();
+  }
+  const Executable train = session.compile({loss}, {.updates = optim::adam(loss, {.step = step})});
+  std::vector<Feeds> batches;
+  for (std::uint64_t n = 0; n < kDifferent; ++n) {
+    batches.push_back(feeds_of(rows, n));
+  }
+  Results results;
+  train.run_into(results, batches[0]);
+  std::vector<double> times;
+  const Clock::time_point start = Clock::now();
+  for (std::size_t n = 1; n < 3 || Clock::now() - start < std::chrono::duration<double>(seconds);
+       ++n) {
+    const Clock::time_point before = Clock::now();
+    train.run_into(results, batches[n % kDifferent]);
+    times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - before).count());
+  }
+  std::ranges::nth_element(times, times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2));
+  fmt::print("{{\"milliseconds\": {}, \"memory\": {}}}\n", times[times.size() / 2],
+             train.memory_bytes());
+}
+
+}  // namespace
+}  // namespace antichain::bench
+
+int main(int argc, char** argv) {
+  try {
+    const std::string form = argc == 4 ? argv[2] : "";
+    antichain::require(form == "lazy" || form == "whole",
+                       "usage: bench_embeddings <rows> <lazy | whole> <seconds>");
+    antichain::bench::run(std::stoll(argv[1]), form == "lazy", std::stod(argv[3]));
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "bench_embeddings: {}\n", error.what());
+    return 1;
+  }
+}
