@@ -83,7 +83,7 @@ int check(std::uint32_t seed) {
   for (std::size_t i = 0; i < found.size(); ++i) {
     mapped.push_back(with_mapped_axis(found[i], outputs[i].shape(), copies));
   }
-  const CompileOptions plain{.optimiser = {.level = 0}};
+  const CompileOptions plain{.compiler = {.level = 0}};
   const Executable all = session.compile(mapped, plain), one = session.compile(outputs, plain);
   const auto same_draws = [&] {
     session.states().set(kRandomState, Tensor::of<std::int64_t>({2}, {1, 7}));
