@@ -205,7 +205,7 @@ TEST(ScanEngine, ComputesConvolutionsOfAllStepsAtOnce) {
     return sum(square(chain(in[0], in[1], cell, {.engine = engine}).last));
   };
   expect_exact({fixed({2, 2, 3}), fixed({3, 2, 2, 3}), fixed({4, 2, 3}), fixed({2, 4, 3})}, loss);
-  Session session({.always_scan = true});
+  Session session({.engines = {"scan:when=always"}});
   Graph graph = session.graph();
   const Vars in = {graph.input("h", f64, {2, 2, 3}), graph.input("xs", f64, {"t", 2, 2, 3}),
                    graph.input("w", f64, {4, 2, 3}), graph.input("v", f64, {2, 4, 3})};
