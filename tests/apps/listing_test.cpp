@@ -57,7 +57,7 @@ TEST(Ops, ListsTheCatalogue) {
   ASSERT_GT(ops.size(), 50U);
   for (const nlohmann::json& op : ops) {
     SCOPED_TRACE(op.dump());
-    for (const char* field : {"name", "derivative", "doc"}) {
+    for (const char* field : {"name", "derivative", "vmap", "doc"}) {
       EXPECT_FALSE(op.at(field).get<std::string>().empty());
     }
     EXPECT_NE(op.at("derivative"), "none: ");

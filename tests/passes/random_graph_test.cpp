@@ -19,6 +19,7 @@
 #include "antichain/runtime/step_order.h"
 #include "antichain/session/session.h"
 #include "tests/conformance/compare.h"
+#include "tests/conformance/not_owned.h"
 
 namespace antichain::random_graph_test {
 
@@ -88,8 +89,8 @@ AllResults run_by_reference(Session& session, const RandomGraph& drawn) {
     effects.push_back(update.producer());
   }
   GraphCopy copy = copy_graph(drawn.outputs[0].var.graph(), outputs_of(drawn), effects);
-  const Executable run(std::move(copy.graph), copy.values, copy.ops, session.backend(),
-                       KernelTable(), session.logger(), session.states());
+  const Executable run(std::move(copy.graph), copy.values, copy.ops, not_owned(session.backend()),
+                       KernelTable(), session.logger(), not_owned(session.states()));
   return run_all(session, drawn, run);
 }
 

@@ -174,7 +174,7 @@ std::optional<Vars> vmap_custom_gradient(VmapContext& context) {
   }
   const std::vector<Mapped> forward_captures = arguments_of(context, declared, behind_forward),
                             back_captures = arguments_of(context, behind_forward, op.num_inputs());
-  const auto body = [&](int region, std::vector<const Vars*> values,
+  const auto body = [&](int region, const std::vector<const Vars*>& values,
                         const std::vector<Mapped>& captures) {
     std::vector<Mapped> arguments;
     for (const Vars* some : values) {
