@@ -12,8 +12,8 @@ Tensor from_dlpack(DLManagedTensor* managed, const Backend& backend, void* strea
           "a null pointer is no stream; give cudaStreamLegacy for the default one, or leave the "
           "stream out when the tensor is there already");
   const DLDevice device = managed->dl_tensor.device;
-  require(device.device_type == kDLCUDA && backend.device() == Device{DeviceKind::cuda,
-                                                                      device.device_id},
+  require(device.device_type == kDLCUDA &&
+              backend.device() == Device{DeviceKind::cuda, device.device_id},
           "a stream orders tensors of the backend's own device, {}", to_string(backend.device()));
   const Tensor taken = from_dlpack(managed);
   const Buffer& memory = *taken.buffer();
