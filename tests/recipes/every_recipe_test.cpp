@@ -45,8 +45,8 @@ TEST_P(EveryRecipe, LosesAboutTheSameInSixteenBits) {
     return run.train({.max_steps = 3}).train_loss;
   };
   const double expected = loss("fp32");
-  for (const char* precision : {"bf16", "fp16"}) {
-    EXPECT_NEAR(loss(precision), expected, 0.05 * expected) << precision;
+  for (const auto& [precision, tolerance] : {std::pair("bf16", 0.01), std::pair("fp16", 0.005)}) {
+    EXPECT_NEAR(loss(precision), expected, tolerance * expected) << precision;
   }
 }
 

@@ -66,10 +66,11 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(ShortRun{"spirals", {{"epochs", "100"}}, 0.95},
                     ShortRun{"peaks-odenet", {{"epochs", "60"}}, 0.9},
                     ShortRun{"conv-chain", {{"depth", "8"}}, 0.95},
+                    // Of 20 bits, whoever knows all probabilities tells 47.5 % right.
                     ShortRun{
                         "bitstream-rnn",
-                        {{"epochs", "2"}, {"samples", "4000"}, {"length", "20"}, {"lr", "0.003"}},
-                        0.35}),
+                        {{"epochs", "10"}, {"samples", "8000"}, {"length", "20"}, {"lr", "0.003"}},
+                        0.45}),
     [](const auto& instance) {
       std::string name = instance.param.recipe;
       std::replace(name.begin(), name.end(), '-', '_');
