@@ -7,6 +7,7 @@
 #include "antichain/graph/traversal.h"
 #include "antichain/passes/graph_copy.h"
 #include "tests/conformance/compare.h"
+#include "tests/conformance/not_owned.h"
 #include "tests/conformance/remote_backend.h"
 #include "tests/conformance/sample_case.h"
 
@@ -20,12 +21,9 @@ constexpr double kRoundings = 16;
 std::vector<Tensor> run_with(SampleCase& sample, const KernelTable& kernels) {
   GraphCopy copy = copy_graph(sample.graph(), sample.outputs(), {});
   sample.session().compile(sample.outputs());  // gives states their initial values
-  // The session outlives the executable.
-  const std::shared_ptr<const Backend> backend(std::shared_ptr<void>(),
-                                               &sample.session().backend());
-  const std::shared_ptr<StateStore> states(std::shared_ptr<void>(), &sample.session().states());
-  Executable executable(std::move(copy.graph), copy.values, {}, backend, kernels,
-                        sample.session().logger(), states);
+  Executable executable(std::move(copy.graph), copy.values, {},
+                        not_owned(sample.session().backend()), kernels, sample.session().logger(),
+                        not_owned(sample.session().states()));
   executable.set_print_line([](std::string_view) {});
   return executable(sample.feeds()).tensors();
 }

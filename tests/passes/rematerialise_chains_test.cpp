@@ -12,6 +12,7 @@
 #include "antichain/ops/products/fused_product.h"
 #include "antichain/passes/memory/kept_states.h"
 #include "antichain/passes/pipeline.h"
+#include "tests/conformance/not_owned.h"
 
 namespace antichain::rematerialise_chains_test {
 
@@ -104,8 +105,9 @@ TEST(RematerialiseChains, EvaluatesStepsAsOftenAsRevolveSays) {
     const std::vector<ChainPair> pairs = find_chain_pairs(program);
     ASSERT_EQ(pairs.size(), 1U);
     GraphCopy replayed = replay_chains(program, pairs, std::vector{slots});
-    const Executable step(std::move(replayed.graph), replayed.values, {}, session.backend(),
-                          session.backend().kernels(), session.logger(), session.states());
+    const Executable step(std::move(replayed.graph), replayed.values, {},
+                          not_owned(session.backend()), session.backend().kernels(),
+                          session.logger(), not_owned(session.states()));
     Counter counter;
     step.run(image(), {&counter});
     // The last step is evaluated once, and every step once more when it is reversed.

@@ -10,6 +10,7 @@
 #include "antichain/graph/verify.h"
 #include "antichain/ops/products/matmul.h"
 #include "antichain/passes/pipeline.h"
+#include "tests/conformance/not_owned.h"
 
 namespace antichain::rematerialise_test {
 
@@ -188,8 +189,8 @@ TEST(Rematerialise, RecomputedOpsAreOpsOfTheirOwn) {
   const Rotor rotor(stages.costs);
   GraphCopy copy = rematerialise(program, stages, rotor.schedule(rotor.least_level()));
   verify(*copy.graph);
-  const Executable run(std::move(copy.graph), copy.values, {}, session.backend(),
-                       session.backend().kernels(), session.logger(), session.states());
+  const Executable run(std::move(copy.graph), copy.values, {}, not_owned(session.backend()),
+                       session.backend().kernels(), session.logger(), not_owned(session.states()));
   Counter counter;
   run.run({{"x", waves(f32, {64})}}, {&counter});
   EXPECT_GT(counter.counts.at("sin"), 45);

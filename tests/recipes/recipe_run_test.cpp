@@ -15,9 +15,9 @@
 
 namespace antichain::recipe_run_test {
 
-using Settings = std::vector<std::pair<std::string, std::string>>;
+using Given = std::vector<std::pair<std::string, std::string>>;
 
-RecipeContext context_with(const Settings& settings, std::int64_t seed = 0) {
+RecipeContext context_with(const Given& settings, std::int64_t seed = 0) {
   RecipeContext context = find_recipe("spirals").context();
   context.seed = seed;
   context.settings.set("epochs", "2");
@@ -29,7 +29,7 @@ RecipeContext context_with(const Settings& settings, std::int64_t seed = 0) {
   return context;
 }
 
-RunSummary run(const Settings& settings, std::int64_t seed = 0) {
+RunSummary run(const Given& settings, std::int64_t seed = 0) {
   RecipeRun run(find_recipe("spirals"), context_with(settings, seed));
   return run.summarize(run.train({}));
 }
@@ -41,22 +41,22 @@ TEST(RecipeRun, SameSeedSameLoss) {
 
 TEST(RecipeRun, EveryOptionChangesTheRun) {
   const double usual = run({}).train_loss;
-  for (const auto& setting : Settings{{"epochs", "3"},
-                                      {"batch", "100"},
-                                      {"hidden", "7"},
-                                      {"arms", "2"},
-                                      {"noise", "0.1"},
-                                      {"optimiser", "adam"},
-                                      {"lr", "0.01"},
-                                      {"schedule", "cosine"},
-                                      {"schedule", "step"},
-                                      {"warm_up", "1"},
-                                      {"weight_decay", "0.1"},
-                                      {"momentum", "0"},
-                                      {"clip", "0.01"},
-                                      {"accumulate", "2"},
-                                      {"precision", "bf16"},
-                                      {"precision", "fp16"}}) {
+  for (const auto& setting : Given{{"epochs", "3"},
+                                   {"batch", "100"},
+                                   {"hidden", "7"},
+                                   {"arms", "2"},
+                                   {"noise", "0.1"},
+                                   {"optimiser", "adam"},
+                                   {"lr", "0.01"},
+                                   {"schedule", "cosine"},
+                                   {"schedule", "step"},
+                                   {"warm_up", "1"},
+                                   {"weight_decay", "0.1"},
+                                   {"momentum", "0"},
+                                   {"clip", "0.01"},
+                                   {"accumulate", "2"},
+                                   {"precision", "bf16"},
+                                   {"precision", "fp16"}}) {
     EXPECT_NE(run({setting}).train_loss, usual) << setting.first;
   }
   EXPECT_EQ(run({{"precision", "tf32"}}).train_loss, usual);  // the CPU has none
@@ -68,7 +68,7 @@ TEST(RecipeRun, EveryOptimiserTrains) {
       ASSERT_GE(option.choices.size(), 3U);
       for (const std::string& choice : option.choices) {
         SCOPED_TRACE(choice);
-        const Settings settings = {{"optimiser", choice}, {"epochs", "1"}, {"lr", "0.003"}};
+        const Given settings = {{"optimiser", choice}, {"epochs", "1"}, {"lr", "0.003"}};
         EXPECT_LT(run(settings).train_loss, 2);
       }
     }
@@ -78,7 +78,7 @@ TEST(RecipeRun, EveryOptimiserTrains) {
 TEST(RecipeRun, ABudgetChangesNoBit) {
   struct Case {
     std::string recipe;
-    Settings settings;
+    Given settings;
   };
   for (const Case& tried :
        {Case{"conv-chain", {{"depth", "30"}, {"batch", "4"}}},
@@ -306,17 +306,17 @@ TEST(GradientCheck, OfAChainByAScan) {
   const Recipe& recipe = find_recipe("bitstream-rnn");
   RecipeContext context = recipe.context();
   for (const auto& [name, value] :
-       Settings{{"engine", "scan"}, {"hidden", "3"}, {"samples", "100"}, {"length", "200"}}) {
+       Given{{"engine", "scan"}, {"hidden", "3"}, {"samples", "100"}, {"length", "200"}}) {
     context.settings.set(name, value);
   }
   EXPECT_LT(check_gradients(recipe, context).max_relative_error(), 1e-5);
 }
 
-RunSummary run_chain(const Settings& settings) {
+RunSummary run_chain(const Given& settings) {
   const Recipe& recipe = find_recipe("bitstream-rnn");
   RecipeContext context = recipe.context();
-  for (const auto& [name, value] : Settings{
-           {"hidden", "3"}, {"samples", "100"}, {"T", "30"}, {"epochs", "1"}, {"lr", "0.01"}}) {
+  for (const auto& [name, value] :
+       Given{{"hidden", "3"}, {"samples", "100"}, {"T", "30"}, {"epochs", "1"}, {"lr", "0.01"}}) {
     context.settings.set(name, value);
   }
   for (const auto& [name, value] : settings) {
@@ -342,8 +342,7 @@ TEST(RecipeRun, AChainByNewtonAndByEveryScan) {
 TEST(GradientCheck, OfAChainByNewton) {
   const Recipe& recipe = find_recipe("bitstream-rnn");
   RecipeContext context = recipe.context();
-  for (const auto& [name, value] :
-       Settings{{"engine", "scan:forward=newton"}, {"samples", "100"}}) {
+  for (const auto& [name, value] : Given{{"engine", "scan:forward=newton"}, {"samples", "100"}}) {
     context.settings.set(name, value);
   }
   EXPECT_LT(check_gradients(recipe, context).max_relative_error(), 1e-4);
