@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kSelectionInput = 3;
 // Rows of a table lie anywhere in memory: they are asked for while the ones before are computed.
-constexpr std::int64_t kRowsAhead = 6, kLineBytes = 64, kMostLinesAhead = 8;
+constexpr std::int64_t kRowsAhead = 12, kLineBytes = 64, kMostLinesAhead = 8;
 
 using IsZero = bool (*)(const void* row, std::int64_t width);
 
