@@ -27,8 +27,8 @@ Var words_loss(Graph& graph, std::int64_t rows, bool by_gru) {
   const Var ids = graph.input("ids", i64, {kBatch, kWords});
   const Var labels = graph.input("labels", i64, {kBatch});
   const Var words = nn::embedding(ids, rows, kWidth, {.weight = nn::constant(0.1)});
-  const Var features = by_gru ? mean(nn::gru(transpose(words, {1, 0, 2}), kWidth).all, {0})
-                              : mean(words, {1});
+  const Var features =
+      by_gru ? mean(nn::gru(transpose(words, {1, 0, 2}), kWidth).all, {0}) : mean(words, {1});
   return mean(nn::cross_entropy(nn::linear(features, kClasses), labels));
 }
 

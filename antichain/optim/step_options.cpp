@@ -10,8 +10,8 @@ namespace {
 bool looks_up_rows(Op op) {
   const OpDef* const def = &op.def();
   return def == &embedding_def() || def == &embedding_bag_def() ||
-         (def == &gather_def() && normalize_axis(op.attrs().get<std::int64_t>("axis"),
-                                                 op.input(0).rank(), "axis") == 0);
+         (def == &gather_def() &&
+          normalize_axis(op.attrs().get<std::int64_t>("axis"), op.input(0).rank(), "axis") == 0);
 }
 
 }  // namespace

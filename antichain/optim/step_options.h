@@ -33,10 +33,10 @@ struct StepOptions {
   ParameterFilter parameters = {};  // which are trained; empty: all that the loss depends on
   ParameterFilter decays = {};      // which weight decay applies to; empty: all that are trained
   // Whose rows stay as they are in a step in which their gradient is zero: parameter, moments and
-  // all, without weight decay. A step then takes time for the rows in use, not for the table. Empty:
-  // none, every element follows the rule in every step.
+  // all, without weight decay. A step then takes time for the rows in use, not for the table.
+  // Empty: none, every element follows the rule in every step.
   ParameterFilter lazy_rows = {};
-  std::string engine = {};          // who differentiates; empty: back-propagation
+  std::string engine = {};                // who differentiates; empty: back-propagation
   std::optional<double> clip_norm = {};   // of all gradients together (Pascanu et al., 2013)
   std::optional<double> clip_value = {};  // largest absolute value of an element, after clip_norm
   std::int64_t accumulate = 1;  // a step every so many runs, with the mean of their gradients

@@ -55,8 +55,7 @@ std::vector<NamedOptimiser> lazy_optimisers() {
 
 Var table(Graph& graph, DType dtype) {
   const Var key = constant(graph, Tensor::of<std::int64_t>({2}, {3, 1}));
-  return parameter("table",
-                   cast(random_normal(graph, f32, {kRows, kWidth}, {.key = key}), dtype));
+  return parameter("table", cast(random_normal(graph, f32, {kRows, kWidth}, {.key = key}), dtype));
 }
 
 using Model = std::function<Var(Var table, Var ids)>;
@@ -125,13 +124,14 @@ TEST(LazyRows, AreThoseOfTheWholeRuleWhereTheGradientIsNotZero) {
       Graph graph = session.graph();
       const Var ids = graph.input("ids", i64, {kBatch, kTimes});
       const Var loss = one_lookup(table(graph, dtype), ids);
-      const Executable lazy = session.compile(
-          {loss}, {.updates = build(loss, {.lazy_rows = looked_up()})});
+      const Executable lazy =
+          session.compile({loss}, {.updates = build(loss, {.lazy_rows = looked_up()})});
       Session whole_session;
       Graph whole_graph = whole_session.graph();
-      const Var whole_loss = one_lookup(table(whole_graph, dtype),
-                                        whole_graph.input("ids", i64, {kBatch, kTimes}));
-      const Executable whole = whole_session.compile({whole_loss}, {.updates = build(whole_loss, {})});
+      const Var whole_loss =
+          one_lookup(table(whole_graph, dtype), whole_graph.input("ids", i64, {kBatch, kTimes}));
+      const Executable whole =
+          whole_session.compile({whole_loss}, {.updates = build(whole_loss, {})});
       for (int run = 0; run < 5; ++run) {
         const StateStore::Values before = session.states().all();
         for (const auto& [state, value] : before) {
@@ -214,7 +214,8 @@ StateStore::Values trained_on_threads(int threads) {
   const Var loss = mean(square(embedding(words, ids) * cast(expand_dims(ids, 1), f32) - 0.5));
   const Executable run = session.compile(
       {loss},
-      {.updates = adam(loss, {.step = {.lazy_rows = looked_up(), .clip_norm = 0.05, .accumulate = 2}})});
+      {.updates =
+           adam(loss, {.step = {.lazy_rows = looked_up(), .clip_norm = 0.05, .accumulate = 2}})});
   for (int n = 0; n < 4; ++n) {
     std::vector<std::int64_t> drawn;
     for (std::int64_t k = 0; k < kIds; ++k) {
@@ -305,7 +306,9 @@ TEST(LazyRows, OfADenseGradientStayWhereItIsZero) {
       {loss}, {.updates = adam(loss, {.weight_decay = 0.1, .step = {.lazy_rows = named("x")}})});
   run({{"weight", Tensor::of<float>({5, 2}, {1, 1, 0, 0, 0, 2, -0.0F, 0, 1, 0})}});
   const std::vector<float> values = session.states().get("x").to_vector<float>();
-  const auto is_one = [&](std::size_t row) { return values[2 * row] == 1 && values[2 * row + 1] == 1; };
+  const auto is_one = [&](std::size_t row) {
+    return values[2 * row] == 1 && values[2 * row + 1] == 1;
+  };
   EXPECT_EQ((std::vector<bool>{is_one(0), is_one(1), is_one(2), is_one(3), is_one(4)}),
             (std::vector<bool>{false, true, false, true, false}));
 }

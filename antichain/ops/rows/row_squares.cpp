@@ -39,8 +39,7 @@ void sum_row_squares_reference(KernelContext& context) {
   const std::vector<double> x = load<double>(context.in(0));
   const std::int64_t rows = context.in(0).shape()[0];
   const std::size_t width = rows == 0 ? 0 : x.size() / static_cast<std::size_t>(rows);
-  const bool* const marked =
-      context.num_inputs() > 1 ? context.in(1).data<bool>() : nullptr;
+  const bool* const marked = context.num_inputs() > 1 ? context.in(1).data<bool>() : nullptr;
   double total = 0;
   for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row) {
     if (marked != nullptr && !marked[row]) {
@@ -62,14 +61,10 @@ std::vector<Sample> sum_row_squares_samples() {
   const auto some = [](Graph&, std::span<const Var> in) {
     return std::vector<Var>{sum_row_squares(in[0], in[1])};
   };
-  const SampleInput marks = {
-      .shape = {5}, .dtype = DType::boolean, .values = {1, 0, 0, 1, 1}};
-  return {{"matrix", {{{7, 19}}}, all},
-          {"three axes", {{{3, 2, 5}}}, all},
-          {"vector", {{{11}}}, all},
-          {"marked rows", {SampleInput{{5, 3}}, marks}, some},
-          {"many rows", {{{1031, 2}}}, all},
-          {"no rows", {{{0, 3}}}, all},
+  const SampleInput marks = {.shape = {5}, .dtype = DType::boolean, .values = {1, 0, 0, 1, 1}};
+  return {{"matrix", {{{7, 19}}}, all},      {"three axes", {{{3, 2, 5}}}, all},
+          {"vector", {{{11}}}, all},         {"marked rows", {SampleInput{{5, 3}}, marks}, some},
+          {"many rows", {{{1031, 2}}}, all}, {"no rows", {{{0, 3}}}, all},
           {"empty rows", {{{3, 0}}}, all}};
 }
 

@@ -201,13 +201,10 @@ std::vector<RowSample> row_uses() {
     input.fixed_size = true;
     return std::vector<SampleInput>{input};
   };
-  const SampleInput marks = {.shape = {4},
-                             .dtype = DType::boolean,
-                             .values = {1, 0, 0, 1},
-                             .fixed_size = true};
-  const SampleInput zeros_among = {.shape = {4, 3},
-                                   .values = {1, -2, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0},
-                                   .fixed_size = true};
+  const SampleInput marks = {
+      .shape = {4}, .dtype = DType::boolean, .values = {1, 0, 0, 1}, .fixed_size = true};
+  const SampleInput zeros_among = {
+      .shape = {4, 3}, .values = {1, -2, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0}, .fixed_size = true};
   return {{"all rows", gradient({37, 19}), 37},
           {"rows of zeros stay", zeros_among, 4},
           {"ids", gradient({5, 19}), 37, of_ids({3, 30, 0, 36, 7})},
@@ -241,8 +238,8 @@ std::vector<Sample> row_update_samples(const OpDef& def) {
     std::vector<std::string> names;
     for (int i = 0; i < Rule::kStates; ++i) {
       const DType dtype = i == 0 ? in[0].dtype() : buffer_dtype(in[0].dtype());
-      names.push_back(add_row_state(graph, "sample" + std::to_string(i),
-                                    full(graph, dtype, shape, 0.5 + i)));
+      names.push_back(
+          add_row_state(graph, "sample" + std::to_string(i), full(graph, dtype, shape, 0.5 + i)));
     }
     std::vector<Operand> numbers;
     for (std::size_t i = 0; i < rules::kRuleNumbers<Rule>; ++i) {
@@ -272,12 +269,11 @@ std::vector<Sample> accumulate_rows_samples() {
       const std::string sum = add_row_state(graph, "sum", start);
       const std::string marked = add_row_state(graph, "marks", marks);
       const Var selection = in.size() > 1 ? in[1] : Var();
-      const Var result =
-          graph
-              .add(accumulate_rows_update_def(),
-                   row_inputs(in[0], sample_use(graph, when), {keep}, selection),
-                   update_attributes({{sum, marked}}))
-              .output();
+      const Var result = graph
+                             .add(accumulate_rows_update_def(),
+                                  row_inputs(in[0], sample_use(graph, when), {keep}, selection),
+                                  update_attributes({{sum, marked}}))
+                             .output();
       return std::vector<Var>{result, read_state(graph, marked)};
     };
   };
@@ -386,7 +382,8 @@ Var accumulate_rows(const std::string& sum, const std::string& marks, Var gradie
 const OpDef& accumulate_rows_update_def() {
   static const OpDef def{
       .name = "accumulate_rows_update",
-      .doc = "Adds the rows of a gradient to a sum of gradients and marks them, or begins a new one.",
+      .doc =
+          "Adds the rows of a gradient to a sum of gradients and marks them, or begins a new one.",
       .attributes = {{"state", "the sum"}, {"state_1", "the marks of its rows"}},
       .effect = Effect::writes_state,
       .forwards = true,

@@ -122,7 +122,7 @@ class LookedUpRows {
       return on_rows(op.input(0)) + on_rows(op.input(1));
     }
     const Var start = is_all_zero(op.input(0)) ? zeros(graph_, value.dtype(), shape_on_rows(value))
-                                           : on_rows(op.input(0));
+                                               : on_rows(op.input(0));
     const Var slots = slots_.at(op.input(1).id().value);
     Dims shape = shape_on_rows(value);
     shape[0] = slots.dim(0);
@@ -166,7 +166,8 @@ GraphCopy row_gradients(const GraphCopy& source) {
       source, {.copy_ops = [](Cloner& cloner, std::span<const Op> ops, std::span<const Var>) {
         for (Op op : ops) {
           Lookups lookups;
-          if (reads_rows(op) && lookups.find(op.input(0)) && pays_on_rows(op.input(0), lookups.indices())) {
+          if (reads_rows(op) && lookups.find(op.input(0)) &&
+              pays_on_rows(op.input(0), lookups.indices())) {
             const LocationGuard location(cloner.target(), op.location(), /*force=*/true);
             copy_on_rows(cloner, op, LookedUpRows(cloner, op.input(0), lookups.indices()));
           } else {

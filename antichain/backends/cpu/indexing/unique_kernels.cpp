@@ -17,9 +17,8 @@ constexpr int kDigitBits = 11;
 constexpr std::size_t kDigits = std::size_t{1} << kDigitBits;
 
 int bits_of(std::int64_t numbers) {
-  return numbers < 2
-             ? 0
-             : static_cast<int>(std::bit_width(static_cast<std::uint64_t>(numbers - 1)));
+  return numbers < 2 ? 0
+                     : static_cast<int>(std::bit_width(static_cast<std::uint64_t>(numbers - 1)));
 }
 
 // Indices with their places in the list, in one word each.

@@ -104,8 +104,9 @@ void set_row_inputs(Launch& launch, const KernelContext& run, const Tensor& stat
 
 KernelFunction plan_row_update(const KernelContext& context, const Context& device) {
   const std::vector<std::string> states = updated_states(*context.attrs)[0];
-  const std::string text = row_update_text(row_rule_name(context.op.def().name),
-                                           context.in(0).dtype(), states.size(), choice_of(context));
+  const std::string text =
+      row_update_text(row_rule_name(context.op.def().name), context.in(0).dtype(), states.size(),
+                      choice_of(context));
   std::vector<std::int64_t> slots = row_slots(context);
   const std::int64_t threads = slots[RowSlot::kRows] * kWarp;
   const auto launch =
@@ -127,8 +128,8 @@ KernelFunction plan_accumulate_rows(const KernelContext& context, const Context&
   const std::vector<std::int64_t> slots = row_slots(context);
   const Shape marks = context.states->get(states[1], *context.device).shape();
   const auto clear = std::make_shared<Launch>(device, text, "clear_rows", marks[0] * kWarp, slots);
-  const auto add = std::make_shared<Launch>(device, text, "add_rows",
-                                            slots[RowSlot::kRows] * kWarp, slots);
+  const auto add =
+      std::make_shared<Launch>(device, text, "add_rows", slots[RowSlot::kRows] * kWarp, slots);
   return [clear, add, states](KernelContext& run) {
     const UpdatedMemory memory = modified_memory(*run.states, states, *run.device);
     run.out() = run.states->get(states[0], *run.device);
@@ -150,10 +151,10 @@ KernelFunction plan_row_squares(const KernelContext& context, const Context& dev
   const std::int64_t width = rows == 0 ? 0 : context.in(0).numel() / rows;
   const std::vector<std::int64_t> slots = {rows, width, 0, 0, 0, 0};
   const auto square = std::make_shared<Launch>(device, text, "square_rows", rows * kWarp, slots);
-  const auto add = std::make_shared<Launch>(
-      device, text, "add_rows", 1, dim3(static_cast<unsigned>(kSumThreads)), slots);
-  const std::shared_ptr<Buffer> squares = DeviceContext::allocate(
-      device, static_cast<std::size_t>(rows) * sizeof(double));
+  const auto add = std::make_shared<Launch>(device, text, "add_rows", 1,
+                                            dim3(static_cast<unsigned>(kSumThreads)), slots);
+  const std::shared_ptr<Buffer> squares =
+      DeviceContext::allocate(device, static_cast<std::size_t>(rows) * sizeof(double));
   return [=](KernelContext& run) {
     for (Launch* launch : {square.get(), add.get()}) {
       launch->set(2, run.in(0).raw());
@@ -308,11 +309,10 @@ extern "C" __global__ void add_rows(const Arguments a) {{
 
 void register_row_updates(KernelTable& kernels, const Context& context) {
   const auto add = [&](const OpDef& def, auto plan) {
-    kernels.add(def, {.name = "a warp per row",
-                      .supports = [](Op) { return Support{}; },
-                      .plan = [context, plan](const KernelContext& seen) {
-                        return plan(seen, context);
-                      }});
+    kernels.add(
+        def, {.name = "a warp per row",
+              .supports = [](Op) { return Support{}; },
+              .plan = [context, plan](const KernelContext& seen) { return plan(seen, context); }});
   };
   for (const RowRule& rule : row_rules()) {
     add(*rule.rows, plan_row_update);

@@ -115,9 +115,10 @@ std::string unique_text() { return kUniqueText; }
 void register_unique_indices(KernelTable& kernels, const Context& device) {
   kernels.add(unique_indices_def(), {.name = "radix sort",
                                      .supports = [](Op) { return Support{}; },
-                                     .plan = [device](const KernelContext& context) {
-                                       return plan_unique_indices(context, device);
-                                     }});
+                                     .plan =
+                                         [device](const KernelContext& context) {
+                                           return plan_unique_indices(context, device);
+                                         }});
 }
 
 }  // namespace antichain::cuda
