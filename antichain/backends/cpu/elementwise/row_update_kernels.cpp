@@ -14,7 +14,7 @@ namespace antichain::cpu {
 namespace {
 
 constexpr int kSelectionInput = 3;
-// TableRows of a table lie anywhere in memory: they are asked for while the ones before are
+// Rows of a table lie anywhere in memory: they are asked for while the ones before are
 // computed.
 constexpr std::int64_t kRowsAhead = 12, kLineBytes = 64, kMostLinesAhead = 8;
 
