@@ -1,8 +1,8 @@
 // Rules of optimisers for tables of which a step uses some rows: a row whose gradient is zero stays
 // as it is, parameter and buffers, and everything else follows the rule.
 //
-// That is the meaning, whatever form the gradient has. Inputs: gradient, numbers and `when` as in
-// update_ops.h, and perhaps which rows the gradient is of:
+// That is the meaning, whatever the form of the gradient. Inputs: gradient, numbers and `when` as
+// in update_ops.h, and perhaps which rows the gradient is of:
 //   nothing             all rows of the state
 //   ids (i64[count])    those, each at most once; kNoIndex: none
 //   marks (bool[rows])  all, of which those without a mark are zero

@@ -14,8 +14,9 @@ namespace antichain::cpu {
 namespace {
 
 constexpr int kSelectionInput = 3;
-// Rows of a table lie anywhere in memory: they are asked for while the ones before are computed.
-constexpr std::int64_t kRowsAhead = 6, kLineBytes = 64, kMostLinesAhead = 8;
+// Rows of a table lie anywhere in memory: they are asked for while the ones before are
+// computed.
+constexpr std::int64_t kRowsAhead = 12, kLineBytes = 64, kMostLinesAhead = 8;
 
 using IsZero = bool (*)(const void* row, std::int64_t width);
 
@@ -49,7 +50,7 @@ IsZero is_zero_of(DType dtype) {
 }
 
 // Where the rows of one update lie.
-struct UpdatedRows {
+struct TableRows {
   UpdatedMemory memory;
   std::size_t states;
   RowLayout layout;
@@ -87,7 +88,7 @@ void for_each_mark(const bool* marks, std::int64_t rows, F&& f) {
 
 // Calls f(row of the state, row of the gradient) for the rows that were selected, several at once.
 template <class F>
-void for_each_selected_row(const KernelContext& context, const UpdatedRows& rows, F&& f) {
+void for_each_selected_row(const KernelContext& context, const TableRows& rows, F&& f) {
   const RowLayout& layout = rows.layout;
   const std::int64_t grain =
       std::max<std::int64_t>(1, kElementGrain / std::max<std::int64_t>(1, layout.width));
@@ -116,13 +117,13 @@ void for_each_selected_row(const KernelContext& context, const UpdatedRows& rows
   }
 }
 
-UpdatedRows updated_rows(const KernelContext& context, std::span<const std::string> states) {
+TableRows table_rows(const KernelContext& context, std::span<const std::string> states) {
   const Tensor& gradient = context.in(0);
-  UpdatedRows rows{.memory = modified_memory(*context.states, states),
-                   .states = states.size(),
-                   .layout = row_layout(context, context.states->get(states[0], *context.device)),
-                   .first_bytes = 0,
-                   .other_bytes = 0};
+  TableRows rows{.memory = modified_memory(*context.states, states),
+                 .states = states.size(),
+                 .layout = row_layout(context, context.states->get(states[0], *context.device)),
+                 .first_bytes = 0,
+                 .other_bytes = 0};
   const std::int64_t width = rows.layout.width;
   rows.first_bytes = width * static_cast<std::int64_t>(size_of(gradient.dtype()));
   rows.other_bytes = width * static_cast<std::int64_t>(size_of(buffer_dtype(gradient.dtype())));
@@ -131,8 +132,7 @@ UpdatedRows updated_rows(const KernelContext& context, std::span<const std::stri
 
 // Calls f(row of the state, gradient) for the selected rows whose gradient is not zero.
 template <class F>
-void for_each_used_row(const KernelContext& context, const UpdatedRows& rows, IsZero is_zero,
-                       F&& f) {
+void for_each_used_row(const KernelContext& context, const TableRows& rows, IsZero is_zero, F&& f) {
   const auto* const gradient = static_cast<const std::byte*>(context.in(0).raw());
   for_each_selected_row(context, rows, [&](std::int64_t row, std::int64_t k) {
     const std::byte* const own = gradient + k * rows.first_bytes;
@@ -147,7 +147,7 @@ KernelFunction update_rows_by(UpdateLoop loop, const KernelContext& context) {
   const IsZero is_zero = is_zero_of(context.in(0).dtype());
   return [loop, states, is_zero](KernelContext& run) {
     if (run.in(2).item<bool>()) {
-      const UpdatedRows rows = updated_rows(run, states);
+      const TableRows rows = table_rows(run, states);
       const double* const numbers = run.in(1).data<double>();
       for_each_used_row(run, rows, is_zero, [&](std::int64_t row, const std::byte* gradient) {
         UpdatedMemory own{};
@@ -166,7 +166,7 @@ KernelFunction accumulate_rows_by(UpdateLoop loop, const KernelContext& context)
   const IsZero is_zero = is_zero_of(context.in(0).dtype());
   return [loop, states, is_zero](KernelContext& run) {
     if (run.in(2).item<bool>()) {
-      const UpdatedRows rows = updated_rows(run, {&states[0], 1});
+      const TableRows rows = table_rows(run, {&states[0], 1});
       bool* const marks = run.states->modify(states[1]).data<bool>();
       const double* const numbers = run.in(1).data<double>();
       if (numbers[rules::kGradientNumbers] == 0) {

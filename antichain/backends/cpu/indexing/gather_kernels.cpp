@@ -12,6 +12,16 @@ namespace antichain::cpu {
 namespace {
 
 constexpr std::int64_t kGatherTaskBytes = 64 << 10;
+// Rows of a large table lie anywhere in memory: they are asked for while the ones before are
+// copied.
+constexpr std::int64_t kGatheredAhead = 16, kGatheredLine = 64, kMostLinesOfRow = 8;
+
+void prefetch_row(const std::byte* row, std::int64_t bytes) {
+  for (std::int64_t at = 0; at < std::min(bytes, kMostLinesOfRow * kGatheredLine);
+       at += kGatheredLine) {
+    __builtin_prefetch(row + at);
+  }
+}
 
 std::int64_t gathered_rows_per_task(std::int64_t row_bytes) {
   return std::max<std::int64_t>(1, kGatherTaskBytes / std::max<std::int64_t>(row_bytes, 1));
@@ -52,18 +62,22 @@ KernelFunction plan_gather_along(const KernelContext& context, int axis) {
     const auto row_bytes = static_cast<std::int64_t>(bytes);
     visit_indices(run.in(1), [&](const auto* indices) {
       visit_row(bytes, [&](auto copy) {
-        parallel_ranges(split.outer * count, gathered_rows_per_task(row_bytes),
-                        [&](std::int64_t first, std::int64_t last) {
-                          std::int64_t outer = first / count, k = first % count;
-                          for (std::int64_t row = first; row < last; ++row) {
-                            copy(out + row * row_bytes,
-                                 x + (outer * split.size + indices[k]) * row_bytes);
-                            if (++k == count) {
-                              k = 0;
-                              ++outer;
-                            }
-                          }
-                        });
+        parallel_ranges(
+            split.outer * count, gathered_rows_per_task(row_bytes),
+            [&](std::int64_t first, std::int64_t last) {
+              std::int64_t outer = first / count, k = first % count;
+              for (std::int64_t row = first; row < last; ++row) {
+                if (row_bytes >= kGatheredLine && k + kGatheredAhead < count) {
+                  prefetch_row(x + (outer * split.size + indices[k + kGatheredAhead]) * row_bytes,
+                               row_bytes);
+                }
+                copy(out + row * row_bytes, x + (outer * split.size + indices[k]) * row_bytes);
+                if (++k == count) {
+                  k = 0;
+                  ++outer;
+                }
+              }
+            });
       });
     });
   };
