@@ -12,18 +12,30 @@ namespace antichain {
 
 /// Holds tensors by name. Graphs of one session that use the same name share the value. A value
 /// lies where it was used last: in the memory of the host or of a backend, which must outlive the
-/// store.
+/// store. Compiled graphs declare the type and shape that they count on, and no value of another
+/// comes in from then on, on whatever way.
 class StateStore {
  public:
   using Values = std::map<std::string, Tensor, std::less<>>;
+  /// Whether values of states that this store does not know are taken too, for graphs to come.
+  enum class Unknown { refused, taken };
 
   bool contains(std::string_view name) const { return states_.find(name) != states_.end(); }
   /// Returns the value in host memory; throws InvalidArgument when there is none of that name.
   Tensor get(std::string_view name) const;
   /// Returns all values in host memory.
   Values all() const;
-  /// Sets or replaces a value. Earlier readers keep the tensor they have.
+  /// Sets or replaces a value. Earlier readers keep the tensor they have. Throws InvalidArgument
+  /// when a graph counts on another type or shape.
   void set(std::string_view name, const Tensor& value);
+  /// Says that a graph counts on this type and shape. Throws InvalidArgument when another graph
+  /// counts on others, or the value has others.
+  void declare(std::string_view name, DType dtype, const Shape& shape);
+  /// Throws InvalidArgument, naming the first state that does not fit, unless there is a value for
+  /// every state of the store, of its type and shape.
+  void require_fits(const Values& values, Unknown unknown = Unknown::refused) const;
+  /// Replaces all values at once, or none when they do not fit.
+  void set_all(const Values& values, Unknown unknown = Unknown::refused);
 
   /// Returns the value, which lies in this memory from now on.
   const Tensor& get(std::string_view name, const TensorMemory& memory);
@@ -50,6 +62,11 @@ class StateStore {
     Tensor spare;  // what an earlier update has replaced
     const TensorMemory* memory = &host_memory();
   };
+  struct Type {
+    DType dtype;
+    Shape shape;
+  };
+  void require_declared(std::string_view name, const Tensor& value) const;
   template <class States>
   static auto& find(States& states, std::string_view name) {
     const auto found = states.find(name);
@@ -60,6 +77,7 @@ class StateStore {
   static void make_spare(State& state);
 
   std::map<std::string, State, std::less<>> states_;
+  std::map<std::string, Type, std::less<>> declared_;
 };
 
 }  // namespace antichain
