@@ -1,9 +1,11 @@
 #include "recipes/recipe_run.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "antichain/base/error.h"
+#include "antichain/base/file_error.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/rows/reduce.h"
 #include "antichain/ops/state/state_ops.h"
@@ -35,10 +37,18 @@ SessionOptions session_options(const Recipe& recipe, const RecipeContext& contex
   return options;
 }
 
+Task loaded(const Recipe& recipe, const RecipeContext& context) {
+  try {
+    return recipe.prepare(context);
+  } catch (const std::bad_alloc&) {
+    fail<MachineError>("the data of recipe '{}' do not fit into memory", recipe.name);
+  }
+}
+
 // First of all: a misspelt engine is found before any data is loaded.
 Task prepared(const Recipe& recipe, const RecipeContext& context, const Session& session) {
   session.engines().find(context.settings.text("engine"));
-  Task task = recipe.prepare(context);
+  Task task = loaded(recipe, context);
   ensure(task.data.train != nullptr && task.data.test != nullptr, "recipe '{}' lacks data",
          recipe.name);
   return task;
