@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cmath>
 
-#include "antichain/base/atomic_file.h"
 #include "antichain/base/error.h"
 #include "antichain/train/progress_bar.h"
 #include "antichain/train/report.h"
@@ -70,7 +69,7 @@ Row run_engine(const Recipe& recipe, RecipeContext context, const std::string& e
   context.settings.set("engine", engine);
   const double error = check_gradients(recipe, context).max_relative_error();
   RecipeRun run(recipe, context);
-  fmt::print(globals.output.progress(), "{}\n", engine);
+  globals.output.tell(engine + "\n");
   curves.start(engine);
   StepPace pace;
   const TrainResult result = [&] {
@@ -105,7 +104,7 @@ void compare(const CompareArguments& arguments, const Globals& globals) {
       session.engines().find(engine);  // all of them before the first is run
     }
   }
-  const std::filesystem::path folder = make_run_folder(arguments.out, recipe.name + "-compare");
+  const RunFolder place = make_run_folder(arguments.out, recipe.name + "-compare");
   Table table(kHeaders);
   ReportTable report_table{.title = "Engines", .headers = kHeaders};
   NamedHistories histories;
@@ -123,11 +122,11 @@ void compare(const CompareArguments& arguments, const Globals& globals) {
   }
   const Chart losses = curves.chart();
   if (!arguments.plot.empty()) {
-    write_file(arguments.plot, draw_chart_file(losses));
+    globals.output.write_to(arguments.plot, draw_chart_file(losses));
   }
   std::vector<Chart> charts = charts_of(histories);
   charts.insert(charts.begin(), losses);
-  const std::filesystem::path report = folder / "report.html";
+  const std::filesystem::path report = place.path / "report.html";
   write_report(report, {.title = recipe.name + " by " +
                                  fmt::format("{}", fmt::join(arguments.engines, ", ")),
                         .tables = {report_table},
