@@ -143,6 +143,25 @@ TEST(Errors, PathsThatCannotBeAreTheUsersMistake) {
   }
 }
 
+// What does not fit is named, and is not the user's mistake.
+TEST(Errors, AFileThatDoesNotFitIntoMemoryIsNamed) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path().string() + "/mnist/train-images-idx3-ubyte";
+  folder.write("mnist/train-images-idx3-ubyte",
+               std::string("\0\0\x08\3\0\xC0\0\0\0\0\0\x1C\0\0\0\x1C", 16));
+  for (const char* other : {"train-labels-idx1-ubyte", "t10k-images-idx3-ubyte"}) {
+    folder.write(std::string("mnist/") + other, "");
+  }
+  const ProgramRun run = run_line("truncate -s 9865003024 " + path +
+                                  "; ulimit -v 1500000; $antichain train mnist-mlp "
+                                  "--data " +
+                                  folder.path().string() + " --out " + (folder / "run").string());
+  EXPECT_EQ(run.code, 1);
+  EXPECT_EQ(run.err, "antichain: " + path +
+                         " does not fit into memory: it says that it holds 9865003008 bytes of "
+                         "elements\n");
+}
+
 TEST(Errors, NothingFromAFileIsObeyedByATerminal) {
   const TemporaryFolder folder;
   folder.write("run/run.json",
