@@ -147,7 +147,7 @@ def hostile_caches(program, reference, draw, count):
     kept = dict(program.environment)
     try:
         for number in range(count):
-            cache = program.folder / f"cache-{number}"
+            cache = program.new_folder()
             code = cache / "code"
             shutil.copytree(program.folder / "cache", cache) if (program.folder / "cache").exists() \
                 else cache.mkdir()

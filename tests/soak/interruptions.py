@@ -105,9 +105,9 @@ exit $code
 
 def full_disks(program, reference, draw, count):
     """A disk of a few pages, which gets more room before the run goes on."""
-    for number in range(count):
+    for _ in range(count):
         size = 4096 * draw.randint(1, 40)
-        place = program.folder / f"disk-{number}"
+        place = program.new_folder()
         place.mkdir()
         environment = {**program.environment, "PLACE": str(place), "SIZE": str(size),
                        "MODEL": MODEL, "PROGRAM": program.path}
