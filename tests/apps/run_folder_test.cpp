@@ -38,7 +38,7 @@ TEST(RunFolder, SurvivesDamage) {
   const std::string valid = read_text(folder / "run.json");
   Damage damage(3);
   int readable = 0;
-  for (int round = 0; round < 3000; ++round) {
+  for (int round = 0; round < 1000; ++round) {
     SCOPED_TRACE(round);
     write_text(folder / "run.json", damage.apply(valid));
     try {
