@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 build = cmake --preset $(1) $(CMAKE_ARGS) && cmake --build --preset $(1) -j $(JOBS) $(2)
 test = ctest --preset $(1) -j $(JOBS) $(2)
 
-.PHONY: help run test test-gpu build install-packages lint format layering docs asan tsan minimal bench bench-scan bench-gpu bench-gpu-scan results clean
+.PHONY: help run test test-gpu build install-packages lint format layering docs asan tsan minimal soak bench bench-scan bench-gpu bench-gpu-scan results clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -60,6 +60,10 @@ tsan:  ## tests labelled `threads` under ThreadSanitizer
 minimal:  ## build without optional parts and run the conformance tests
 	$(call build,minimal,--target antichain tests-conformance)
 	$(call test,minimal,-L '^conformance$$')
+
+soak:  ## attack the program for MINUTES (30): kills, full disks, damaged files; writes docs/results/reliability.md
+	$(call build,release,--target antichain)
+	@scripts/soak --minutes $(or $(MINUTES),30) --page
 
 bench:  ## benchmarks of the CPU backend, with PyTorch beside them; writes docs/results/cpu.md
 	@scripts/install_packages

@@ -1,10 +1,12 @@
 #include "recipes/recipe_run.h"
 
 #include <algorithm>
+#include <new>
 #include <tuple>
 #include <utility>
 
 #include "antichain/base/error.h"
+#include "antichain/base/file_error.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/rows/reduce.h"
 #include "antichain/ops/state/state_ops.h"
@@ -48,12 +50,20 @@ SessionOptions session_options(const RecipeContext& context) {
           .logger = context.logger};
 }
 
+Task loaded(const Recipe& recipe, const RecipeContext& context) {
+  try {
+    return recipe.prepare(context);
+  } catch (const std::bad_alloc&) {
+    fail<MachineError>("the data of recipe '{}' do not fit into memory", recipe.name);
+  }
+}
+
 // First of all: a misspelt engine is found before any data is loaded.
 Task prepared(const Recipe& recipe, const RecipeContext& context, const Session& session) {
   for (const EnginePlan::Part& part : context.engines().parts()) {
     session.engines().check(part.engine);
   }
-  Task task = recipe.prepare(context);
+  Task task = loaded(recipe, context);
   ensure(task.data.train != nullptr && task.data.test != nullptr, "recipe '{}' lacks data",
          recipe.name);
   hold_out_validation(task, context);

@@ -1,18 +1,14 @@
 #include "antichain/base/code_cache.h"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
-#include <iterator>
+#include <mutex>
+#include <span>
+#include <string_view>
 #include <vector>
 
-#include "antichain/base/atomic_file.h"
-#include "antichain/base/error.h"
+#include "antichain/base/private_folder.h"
 #include "antichain/base/sha256.h"
 
 namespace antichain {
@@ -22,6 +18,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kDigestLength = 64;
+constexpr std::string_view kEnding = ".o", kLeftEnding = ".tmp";
 
 // Looking at all files takes milliseconds where they are thousands, so only every so manieth store
 // does it, whichever process it is of, and those of files that are large against all there may be.
@@ -31,78 +28,93 @@ bool looks_for_room(const std::string& key, std::uintmax_t bytes, std::uintmax_t
   return std::hash<std::string>()(key) % kStoresPerLook == 0 || bytes * kStoresPerLook > max_bytes;
 }
 
-std::string digest_of(const std::string& bytes) {
+// Of the key too: a file under another name is another code.
+std::string digest_of(const std::string& key, const std::string& bytes) {
   Sha256 digest;
-  digest.add(std::as_bytes(std::span(bytes)));
+  for (const std::string& part : {key, std::string(1, '\0'), bytes}) {
+    digest.add(std::as_bytes(std::span(part)));
+  }
   return digest.finish();
+}
+
+std::string name_of(const std::string& key) { return key + std::string(kEnding); }
+
+// Files of this cache: KEY.o, and what a process that was killed has left behind, KEY.o.PID.N.tmp.
+bool is_ours(std::string_view name) {
+  const std::size_t digits = std::min(name.find_first_not_of("0123456789abcdef"), name.size());
+  const std::string_view rest = name.substr(digits);
+  return digits > 0 &&
+         (rest == kEnding || (rest.starts_with(".o.") && rest.ends_with(kLeftEnding)));
 }
 
 }  // namespace
 
+struct CodeCache::Place {
+  explicit Place(fs::path where) : path(std::move(where)) {}
+
+  const PrivateFolder& folder() {
+    std::call_once(once, [this] { opened = PrivateFolder(path); });
+    return opened;
+  }
+
+  fs::path path;
+  std::once_flag once;
+  PrivateFolder opened;
+};
+
+CodeCache::CodeCache(const fs::path& folder, std::uintmax_t max_bytes)
+    : place_(folder.empty() ? nullptr : std::make_shared<Place>(folder)), max_bytes_(max_bytes) {}
+
 std::optional<std::string> CodeCache::load(const std::string& key) const {
-  if (folder_.empty()) {
+  if (!place_) {
     return std::nullopt;
   }
-  std::ifstream file(path_of(key), std::ios::binary);
-  if (!file) {
+  const PrivateFolder& folder = place_->folder();
+  const std::string name = name_of(key);
+  const std::optional<std::string> bytes = folder.read(name, max_bytes_);
+  if (!bytes) {
     return std::nullopt;
   }
-  std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  std::error_code ignored;  // a file that another process has removed meanwhile
-  if (bytes.size() < kDigestLength ||
-      bytes.substr(0, kDigestLength) != digest_of(bytes.substr(kDigestLength))) {
-    fs::remove(path_of(key), ignored);
+  if (bytes->size() < kDigestLength ||
+      bytes->compare(0, kDigestLength, digest_of(key, bytes->substr(kDigestLength))) != 0) {
+    folder.remove(name);
     return std::nullopt;
   }
-  fs::last_write_time(path_of(key), fs::file_time_type::clock::now(), ignored);
-  return bytes.substr(kDigestLength);
+  folder.touch(name);
+  return bytes->substr(kDigestLength);
 }
 
 void CodeCache::store(const std::string& key, const std::string& bytes) const {
-  if (folder_.empty()) {
+  if (!place_) {
     return;
   }
-  static std::atomic<int> counter = 0;
-  const fs::path aside = folder_ / fmt::format("{}.{}.{}", key, getpid(), counter++);
-  try {
-    fs::create_directories(folder_);
-    if (looks_for_room(key, bytes.size(), max_bytes_)) {
-      make_room();
-    }
-    AtomicFile file(aside);
-    file.write(digest_of(bytes));
-    file.write(bytes);
-    file.commit();
-    fs::rename(aside, path_of(key));
-  } catch (const std::exception&) {  // a full disk, a folder that cannot be written
-    std::error_code ignored;
-    fs::remove(aside, ignored);
+  if (looks_for_room(key, bytes.size(), max_bytes_)) {
+    make_room();
+  }
+  place_->folder().write(name_of(key), digest_of(key, bytes) + bytes);
+}
+
+void CodeCache::remove(const std::string& key) const {
+  if (place_) {
+    place_->folder().remove(name_of(key));
   }
 }
 
 void CodeCache::make_room() const {
-  struct Entry {
-    fs::file_time_type used;
-    std::uintmax_t bytes;
-    fs::path path;
-  };
-  std::vector<Entry> entries;
+  const PrivateFolder& folder = place_->folder();
+  std::vector<PrivateFolder::File> files = folder.files();
+  std::erase_if(files, [](const PrivateFolder::File& file) { return !is_ours(file.name); });
   std::uintmax_t total = 0;
-  std::error_code error;  // files come and go
-  for (const fs::directory_entry& found : fs::directory_iterator(folder_)) {
-    const std::uintmax_t bytes = found.file_size(error);
-    if (!error) {
-      entries.push_back({found.last_write_time(error), bytes, found.path()});
-      total += bytes;
-    }
+  for (const PrivateFolder::File& file : files) {
+    total += file.bytes;
   }
-  std::ranges::sort(entries, {}, &Entry::used);
-  for (const Entry& entry : entries) {
+  std::ranges::sort(files, {}, &PrivateFolder::File::used);
+  for (const PrivateFolder::File& file : files) {
     if (total <= max_bytes_) {
       return;
     }
-    fs::remove(entry.path, error);
-    total -= entry.bytes;
+    folder.remove(file.name);
+    total -= file.bytes;
   }
 }
 
@@ -115,6 +127,17 @@ fs::path default_cache_folder() {
   }
   const char* const home = std::getenv("HOME");
   return home && *home != '\0' ? fs::path(home) / ".cache" / "antichain" : fs::path();
+}
+
+fs::path default_code_folder() {
+  const fs::path folder = default_cache_folder();
+  return folder.empty() ? folder : folder / "code";
+}
+
+std::string code_cache_refusal() {
+  const fs::path folder = default_code_folder();
+  std::error_code ignored;
+  return fs::exists(fs::symlink_status(folder, ignored)) ? PrivateFolder(folder).refusal() : "";
 }
 
 }  // namespace antichain

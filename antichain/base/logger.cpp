@@ -1,9 +1,12 @@
 #include "antichain/base/logger.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstdio>
 
 #include "antichain/base/error.h"
+#include "antichain/base/printable.h"
 
 namespace antichain {
 
@@ -27,7 +30,11 @@ void Logger::write(LogLevel level, const std::string& line) const {
   if (sink_) {
     sink_(level, line);
   } else {
-    fmt::print(stderr, "antichain {}: {}\n", kLevelNames[static_cast<std::size_t>(level)], line);
+    // Not by fmt::print(), which throws when it cannot write.
+    std::fputs(fmt::format("antichain {}: {}\n", kLevelNames[static_cast<std::size_t>(level)],
+                           printable(line))
+                   .c_str(),
+               stderr);
   }
 }
 

@@ -4,10 +4,10 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <vector>
 
 #include "antichain/base/error.h"
+#include "antichain/base/file_error.h"
 #include "antichain/data/packed_source.h"
 
 namespace antichain::data {
@@ -19,16 +19,25 @@ constexpr std::size_t kBufferBytes = std::size_t{1} << 16;
 class FileSource final : public ByteSource {
  public:
   explicit FileSource(const std::filesystem::path& path) : ByteSource(path.string()) {
-    std::error_code ignored;
-    require<DataError>(std::filesystem::exists(path, ignored), "there is no file {}", name());
-    require<DataError>(std::filesystem::is_regular_file(path, ignored), "{} is not a file", name());
-    file_.reset(std::fopen(path.c_str(), "rb"));
-    require<DataError>(file_ != nullptr, "{} cannot be opened: {}", name(), std::strerror(errno));
+    std::error_code reason;
+    const auto kind = std::filesystem::status(path, reason);
+    require<DataError>(kind.type() != std::filesystem::file_type::not_found, "there is no file {}",
+                       name());
+    if (reason) {  // a loop of links, a folder that may not be entered
+      fail_on_file("read", path, reason.value());
+    }
+    require<DataError>(std::filesystem::is_regular_file(kind), "{} is not a file", name());
+    file_.reset(std::fopen(path.c_str(), "rbe"));
+    if (file_ == nullptr) {
+      fail_on_file("read", path, errno);
+    }
   }
   std::size_t read(std::span<std::byte> to) override {
     const std::size_t count = std::fread(to.data(), 1, to.size(), file_.get());
-    require<DataError>(std::ferror(file_.get()) == 0, "{} cannot be read: {}", name(),
-                       std::strerror(errno));
+    const int reason = errno;
+    if (std::ferror(file_.get()) != 0) {
+      fail_on_file("read", name(), reason);
+    }
     return count;
   }
 

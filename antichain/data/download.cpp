@@ -2,11 +2,12 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <exception>
 #include <fstream>
 #include <memory>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "antichain/base/error.h"
+#include "antichain/base/file_error.h"
 #include "antichain/base/sha256.h"
 
 #ifdef ANTICHAIN_HAS_CURL
@@ -37,6 +39,16 @@ std::string sha256_of(const std::filesystem::path& path) {
   return digest.finish();
 }
 
+std::string shown_url(const std::string& url) {
+  const std::size_t scheme = url.find("://");
+  const std::size_t host = scheme == std::string::npos ? 0 : scheme + 3;
+  const std::size_t end = std::min(url.find_first_of("/?#", host), url.size());
+  const std::size_t at = url.rfind('@', end);
+  return at == std::string::npos || at < host || at >= end
+             ? url
+             : url.substr(0, host) + url.substr(at + 1);
+}
+
 #ifdef ANTICHAIN_HAS_CURL
 
 namespace {
@@ -45,10 +57,7 @@ namespace {
 class PartFile {
  public:
   explicit PartFile(std::filesystem::path path) : path_(std::move(path)) {
-    constexpr int kMode = 0644;
-    file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kMode);
-    require<DataError>(file_ >= 0, "{} cannot be written: {}", path_.string(),
-                       std::strerror(errno));
+    open();
     if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
       ::close(file_);
       fail<DataError>("{} is being downloaded by another process", path_.string());
@@ -69,6 +78,9 @@ class PartFile {
   void append(std::span<const char> bytes) {
     while (!bytes.empty()) {
       const ssize_t count = ::write(file_, bytes.data(), bytes.size());
+      if (count < 0 && errno == EINTR) {
+        continue;
+      }
       check(count >= 0);
       bytes = bytes.subspan(static_cast<std::size_t>(count));
       size_ += count;
@@ -87,8 +99,30 @@ class PartFile {
   }
 
  private:
+  // One that an earlier download left, or a new one: never a link, a device or somebody else's.
+  void open() {
+    constexpr int kMode = 0644, kFlags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    file_ = ::open(path_.c_str(), kFlags);
+    if (file_ < 0 && errno == ENOENT) {
+      file_ = ::open(path_.c_str(), kFlags | O_CREAT | O_EXCL, kMode);
+    }
+    if (file_ < 0 && errno == EEXIST) {  // another process was quicker
+      file_ = ::open(path_.c_str(), kFlags);
+    }
+    if (file_ < 0) {
+      fail_on_file("write", path_, errno);
+    }
+    struct stat found = {};
+    if (::fstat(file_, &found) != 0 || !S_ISREG(found.st_mode) || found.st_uid != ::geteuid()) {
+      ::close(file_);
+      fail<DataError>("cannot write '{}': it is there already, and not left by a download of yours",
+                      path_.string());
+    }
+  }
   void check(bool success) const {
-    require<DataError>(success, "{} cannot be written: {}", path_.string(), std::strerror(errno));
+    if (!success) {
+      fail_on_file("write", path_, errno);
+    }
   }
 
   std::filesystem::path path_;
@@ -151,12 +185,13 @@ std::size_t on_bytes(const char* data, std::size_t, std::size_t count, void* use
 
 [[noreturn]] void refuse(const PartFile& part, const Download& wanted, const std::string& why) {
   part.remove();
-  fail<DataError>("{}: what came is not the published file, {}; it was removed", wanted.url, why);
+  fail<DataError>("{}: what came is not the published file, {}; it was removed",
+                  shown_url(wanted.url), why);
 }
 
 // Receives until the part is complete, or throws.
 void receive(const Download& wanted, PartFile& part) {
-  constexpr long kConnectSeconds = 30, kStalledSeconds = 60, kRedirects = 10;
+  constexpr long kConnectSeconds = 30, kRedirects = 10;
   const Curl curl = make_curl();
   Transfer transfer{.wanted = wanted, .part = part, .curl = curl.get(), .resumes = part.size() > 0};
   std::array<char, CURL_ERROR_SIZE> reason{};
@@ -169,8 +204,10 @@ void receive(const Download& wanted, PartFile& part) {
   curl_easy_setopt(curl.get(), CURLOPT_FAILONERROR, 1L);
   curl_easy_setopt(curl.get(), CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl.get(), CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
-  curl_easy_setopt(curl.get(), CURLOPT_LOW_SPEED_LIMIT, 1L);  // bytes per second
-  curl_easy_setopt(curl.get(), CURLOPT_LOW_SPEED_TIME, kStalledSeconds);
+  if (wanted.lowest_speed > 0) {
+    curl_easy_setopt(curl.get(), CURLOPT_LOW_SPEED_LIMIT, static_cast<long>(wanted.lowest_speed));
+    curl_easy_setopt(curl.get(), CURLOPT_LOW_SPEED_TIME, static_cast<long>(wanted.speed_seconds));
+  }
   curl_easy_setopt(curl.get(), CURLOPT_USERAGENT, "antichain");
   curl_easy_setopt(curl.get(), CURLOPT_ERRORBUFFER, reason.data());
   curl_easy_setopt(curl.get(), CURLOPT_WRITEFUNCTION, on_bytes);
@@ -193,11 +230,11 @@ void receive(const Download& wanted, PartFile& part) {
     part.remove();
   }
   require<DataError>(result != CURLE_HTTP_RETURNED_ERROR, "{}: the server answers with status {}",
-                     wanted.url, response_code(curl.get()));
+                     shown_url(wanted.url), response_code(curl.get()));
   require<DataError>(result == CURLE_OK,
                      "{}: the download broke off after {} of {} bytes ({}); run it again to go on "
                      "from there",
-                     wanted.url, part.size(), wanted.bytes,
+                     shown_url(wanted.url), part.size(), wanted.bytes,
                      reason[0] != '\0' ? reason.data() : curl_easy_strerror(result));
 }
 
@@ -222,7 +259,7 @@ void download(const Download& wanted) {
 void download(const Download& wanted) {
   fail<NotSupported>(
       "{} cannot be downloaded: this build is without libcurl; get {} by other means",
-      wanted.target.string(), wanted.url);
+      wanted.target.string(), shown_url(wanted.url));
 }
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "antichain/base/edit_distance.h"
 #include "antichain/base/error.h"
+#include "antichain/base/file_error.h"
 #include "antichain/data/download.h"
 #include "antichain/data/folder.h"
 
@@ -55,7 +56,11 @@ std::filesystem::path fetch(std::string_view name, const std::filesystem::path& 
                         set.name, set.by_hand, target.string());
   std::error_code failed;
   std::filesystem::create_directories(target, failed);
-  require<DataError>(!failed, "{} cannot be made: {}", target.string(), failed.message());
+  if (failed) {
+    fail_on_file("make the folder", target, failed.value());
+  }
+  require(options.lowest_speed >= 0 && options.speed_seconds > 0,
+          "the lowest speed of a download must not be negative, got {}", options.lowest_speed);
   const std::string url =
       options.base_url.empty() ? set.url : last_slash(options.base_url) + set.name + '/';
   for (const PublishedFile& file : set.files) {
@@ -65,6 +70,8 @@ std::filesystem::path fetch(std::string_view name, const std::filesystem::path& 
                 .target = path,
                 .bytes = file.bytes,
                 .sha256 = file.sha256,
+                .lowest_speed = options.lowest_speed,
+                .speed_seconds = options.speed_seconds,
                 .progress = [&](std::int64_t received) {
                   if (options.progress) {
                     options.progress({file.name, received, file.bytes});

@@ -46,6 +46,9 @@ struct FetchProgress {
 struct FetchOptions {
   std::function<void(const FetchProgress&)> progress = {};  // what it throws ends the download
   std::string base_url = {};  // of a mirror: the files are in the folder of the set there
+  // Bytes per second: a download that stays below for `speed_seconds` is given up; 0: never.
+  std::int64_t lowest_speed = 1000;
+  std::int64_t speed_seconds = 60;
 };
 
 /// Downloads the files of a set that are not in its folder below data_folder(folder) yet, and

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "antichain/base/error.h"
+#include "antichain/base/file_error.h"
 #include "antichain/data/fetch.h"
 
 namespace antichain::data {
@@ -49,9 +50,12 @@ std::optional<std::filesystem::path> SetFolder::look_for(
       for (const std::string_view ending : {"", ".gz", ".xz"}) {
         std::filesystem::path path = folder / name;
         path += ending;
-        std::error_code ignored;
-        if (std::filesystem::exists(path, ignored)) {
+        std::error_code reason;
+        if (std::filesystem::exists(path, reason)) {
           return path;
+        }
+        if (reason) {  // a folder that may not be entered, a loop of links
+          fail_on_file("read", path, reason.value());
         }
       }
     }

@@ -5,6 +5,14 @@
 
 namespace antichain {
 
+namespace {
+
+std::string type_text(DType dtype, const Shape& shape) {
+  return std::string(name(dtype)) + to_string(shape);
+}
+
+}  // namespace
+
 Tensor StateStore::get(std::string_view name) const {
   const State& state = find(states_, name);
   return state.memory->to_host(state.value);
@@ -53,7 +61,63 @@ void StateStore::derive_again() {
   }
 }
 
+void StateStore::require_declared(std::string_view name, const Tensor& value) const {
+  require(value.defined(), "state '{}' cannot be set to nothing", name);
+  const auto type = declared_.find(name);
+  require(type == declared_.end() ||
+              (type->second.dtype == value.dtype() && type->second.shape == value.shape()),
+          "state '{}' is {} in the graphs of this session, the value is {}", name,
+          type == declared_.end() ? "" : type_text(type->second.dtype, type->second.shape),
+          type_text(value.dtype(), value.shape()));
+}
+
+void StateStore::declare(std::string_view name, DType dtype, const Shape& shape) {
+  const auto state = states_.find(name);
+  require(state == states_.end() ||
+              (state->second.value.dtype() == dtype && state->second.value.shape() == shape),
+          "state '{}' is {} in this session, a graph declares {}", name,
+          state == states_.end()
+              ? ""
+              : type_text(state->second.value.dtype(), state->second.value.shape()),
+          type_text(dtype, shape));
+  const Type& type = declared_.try_emplace(std::string(name), Type{dtype, shape}).first->second;
+  require(type.dtype == dtype && type.shape == shape,
+          "state '{}' is {} in one graph of this session and {} in another", name,
+          type_text(type.dtype, type.shape), type_text(dtype, shape));
+}
+
+void StateStore::require_fits(const Values& values, Unknown unknown) const {
+  for (const auto& [name, state] : states_) {
+    const auto value = values.find(name);
+    if (state.is_derived && value == values.end()) {
+      continue;
+    }
+    require(value != values.end(), "there is no value for the state '{}' of {}", name,
+            type_text(state.value.dtype(), state.value.shape()));
+    require(value->second.defined() && value->second.dtype() == state.value.dtype() &&
+                value->second.shape() == state.value.shape(),
+            "state '{}' is {} in the graphs of this session, the value is {}", name,
+            type_text(state.value.dtype(), state.value.shape()),
+            value->second.defined() ? type_text(value->second.dtype(), value->second.shape())
+                                    : "undefined");
+  }
+  for (const auto& [name, value] : values) {
+    require(unknown == Unknown::taken || states_.contains(name),
+            "there is a value for '{}', which is no state of this session", name);
+    require_declared(name, value);
+  }
+}
+
+void StateStore::set_all(const Values& values, Unknown unknown) {
+  require_fits(values, unknown);
+  for (const auto& [name, value] : values) {
+    set(name, value);
+  }
+  derive_again();
+}
+
 void StateStore::set(std::string_view name, const Tensor& value) {
+  require_declared(name, value);
   states_.insert_or_assign(std::string(name), State{.value = value.contiguous()});
 }
 

@@ -18,10 +18,13 @@ inline constexpr std::string_view kReportPrefix = "report/";
 
 /// Holds tensors by name. Graphs of one session that use the same name share the value. A value
 /// lies where it was used last: in the memory of the host or of a backend, which must outlive the
-/// store.
+/// store. Compiled graphs declare the type and shape that they count on, and no value of another
+/// comes in from then on, on whatever way.
 class StateStore {
  public:
   using Values = std::map<std::string, Tensor, std::less<>>;
+  /// Whether values of states that this store does not know are taken too, for graphs to come.
+  enum class Unknown { refused, taken };
 
   bool contains(std::string_view name) const { return states_.find(name) != states_.end(); }
   /// Returns the value in host memory; throws InvalidArgument when there is none of that name.
@@ -32,8 +35,17 @@ class StateStore {
   std::vector<std::string> names(std::string_view prefix = {}) const;
   /// Returns how much memory all values take.
   std::size_t bytes() const;
-  /// Sets or replaces a value. Earlier readers keep the tensor they have.
+  /// Sets or replaces a value. Earlier readers keep the tensor they have. Throws InvalidArgument
+  /// when a graph counts on another type or shape.
   void set(std::string_view name, const Tensor& value);
+  /// Says that a graph counts on this type and shape. Throws InvalidArgument when another graph
+  /// counts on others, or the value has others.
+  void declare(std::string_view name, DType dtype, const Shape& shape);
+  /// Throws InvalidArgument, naming the first state that does not fit, unless there is a value for
+  /// every state of the store, of its type and shape; derived ones may be missing.
+  void require_fits(const Values& values, Unknown unknown = Unknown::refused) const;
+  /// Replaces all values at once, or none when they do not fit, and derives others from them.
+  void set_all(const Values& values, Unknown unknown = Unknown::refused);
 
   /// Computes values of these names, which follow from other states.
   using Derive = std::function<std::vector<Tensor>()>;
@@ -75,6 +87,11 @@ class StateStore {
     std::vector<std::string> names;
     Derive derive;
   };
+  struct Type {
+    DType dtype;
+    Shape shape;
+  };
+  void require_declared(std::string_view name, const Tensor& value) const;
   template <class States>
   static auto& find(States& states, std::string_view name) {
     const auto found = states.find(name);
@@ -86,6 +103,7 @@ class StateStore {
 
   std::map<std::string, State, std::less<>> states_;
   std::vector<Derived> derived_;  // in the order in which they depend on each other
+  std::map<std::string, Type, std::less<>> declared_;
 };
 
 }  // namespace antichain

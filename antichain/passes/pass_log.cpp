@@ -5,8 +5,8 @@
 #include <chrono>
 #include <system_error>
 
-#include "antichain/base/atomic_file.h"
 #include "antichain/base/error.h"
+#include "antichain/base/output_file.h"
 #include "antichain/graph/print.h"
 
 namespace antichain {

@@ -24,6 +24,16 @@ void check_fits(const std::string& name, const Tensor& value, const VarType& typ
                       to_string(value.shape()));
 }
 
+// Values that come into the store later have the types and sizes that frames are made for.
+void declare_states_of(Op op, StateStore& states) {
+  for (const std::string& name : op.states()) {
+    const VarType& type = op.graph().find_state(name)->type;
+    if (is_bound(type.shape, {})) {
+      states.declare(name, type.dtype, evaluate(type.shape, {}));
+    }
+  }
+}
+
 // Finds the one unknown symbol of a size such as 2*n + 1 from its value; leaves what is not linear.
 void solve(Dim dim, std::int64_t size, DimEnv& env) {
   std::vector<std::uint32_t> symbols;
@@ -54,6 +64,7 @@ Executable::Executable(std::unique_ptr<Graph> graph, std::span<const Var> result
   IdSet<OpId> used;
   for (Op op : schedule(*graph_, results, effects)) {
     used.insert(op.id());
+    declare_states_of(op, states);
   }
   for (Op input : graph_->inputs()) {
     inputs_.push_back(input.output());

@@ -1,12 +1,14 @@
 #include "antichain/session/session.h"
 
 #include <algorithm>
+#include <atomic>
 #include <unordered_set>
 
 #include "antichain/backends/cpu/cpu_backend.h"
 #ifdef ANTICHAIN_HAS_CUDA
 #include "antichain/backends/cuda/cuda_backend.h"
 #endif
+#include "antichain/base/code_cache.h"
 #include "antichain/engines/backprop/backprop_engine.h"
 #include "antichain/engines/forward/forward_engine.h"
 #include "antichain/engines/scan/scan_engine.h"
@@ -102,6 +104,17 @@ ScanOptions scan_options(const Backend& backend, const Logger& logger) {
           .logger = logger};
 }
 
+// Said once, whatever number of sessions a process has.
+void tell_of_refused_cache(const Logger& logger) {
+  static std::atomic<bool> told = false;
+  if (told.exchange(true)) {
+    return;
+  }
+  if (const std::string refusal = code_cache_refusal(); !refusal.empty()) {
+    logger.log(LogLevel::warning, "compiled code is not remembered: {}", refusal);
+  }
+}
+
 }  // namespace
 
 Session::Session(const SessionOptions& options) : Session(make_backend(options), options) {}
@@ -111,6 +124,7 @@ Session::Session(std::unique_ptr<Backend> backend, SessionOptions options)
       engines_(std::make_shared<EngineSet>()),
       backend_(std::move(backend)),
       states_(std::make_shared<StateStore>()) {
+  tell_of_refused_cache(options_.logger);
   engines_->add(make_backprop_engine());
   engines_->add(make_forward_engine());
   engines_->add(make_scan_engine(scan_options(*backend_, options_.logger)));
@@ -206,6 +220,8 @@ void Session::initialise_states_of(Op op) {
     if (!has_value(op.graph(), name)) {
       initialise(op.graph(), {name});
     }
+    const Tensor value = states_.get(name);
+    states_.declare(name, value.dtype(), value.shape());
   }
 }
 

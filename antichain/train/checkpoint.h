@@ -3,7 +3,7 @@
 // A checkpoint is a folder "step-00001200" ("-final" at the end of a run) with model.safetensors
 // (all states of the session: parameters, statistics, optimiser, random numbers), best.safetensors
 // (the best states so far, where the run keeps them) and state.json (where the run is). It is made
-// aside and renamed, so a folder of that name is always whole.
+// aside and renamed, so a folder of that name is always whole. What is read may come from anywhere.
 #pragma once
 
 #include <filesystem>
@@ -39,7 +39,8 @@ struct Checkpoint {
 /// Writes a checkpoint into `folder` and removes all but the `keep` newest ones.
 void save_checkpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint,
                      std::int64_t keep);
-/// Reads the newest checkpoint in `folder`; none when there is none.
+/// Reads the newest checkpoint in `folder`; none when there is none. Throws DataError when it is
+/// damaged, in one sentence that names an older one which is whole, if there is one.
 std::optional<Checkpoint> load_checkpoint(const std::filesystem::path& folder);
 
 }  // namespace antichain

@@ -8,7 +8,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "antichain/base/error.h"
+#include "antichain/base/file_error.h"
 
 namespace antichain {
 
@@ -87,12 +87,18 @@ double time_now() {
 }
 
 EventFile::EventFile(const std::filesystem::path& folder, const History& history) {
-  std::filesystem::create_directories(folder);
-  remove_older(folder);
+  try {
+    std::filesystem::create_directories(folder);
+    remove_older(folder);
+  } catch (const std::filesystem::filesystem_error& error) {
+    fail_on_file("write", error);
+  }
   const double now = time_now();
   path_ = (folder / fmt::format("{}{:.0f}.antichain", kEventPrefix, now)).string();
-  file_ = std::fopen(path_.c_str(), "wb");
-  require<DataError>(file_ != nullptr, "cannot write '{}': {}", path_, std::strerror(errno));
+  file_ = std::fopen(path_.c_str(), "wbxe");  // x: nothing that is there is written into
+  if (file_ == nullptr) {
+    fail_on_file("write", path_, errno);
+  }
   write_record(event(now, 0, field(3, Wire::bytes, "brain.Event:2")));
   for (const auto& [name, curve] : history) {
     for (const CurvePoint& point : curve) {
@@ -115,9 +121,11 @@ void EventFile::write_record(const std::string& event) {
   const std::string length = raw_bytes<std::uint64_t>(event.size());
   const std::string record =
       length + raw_bytes(masked_crc(length)) + event + raw_bytes(masked_crc(event));
-  const bool written = std::fwrite(record.data(), 1, record.size(), file_) == record.size();
-  require<DataError>(std::fflush(file_) == 0 && written, "cannot write '{}': {}", path_,
-                     std::strerror(errno));
+  const bool is_written = std::fwrite(record.data(), 1, record.size(), file_) == record.size() &&
+                          std::fflush(file_) == 0;
+  if (!is_written) {
+    fail_on_file("write", path_, errno);
+  }
 }
 
 }  // namespace antichain

@@ -47,8 +47,8 @@ std::string describe(const TrainProgress& progress, double seconds) {
 }
 
 std::string bar(const TrainProgress& progress, std::size_t width) {
-  const auto full =
-      width * static_cast<std::size_t>(progress.step) / static_cast<std::size_t>(progress.steps);
+  const auto full = width * static_cast<std::size_t>(std::min(progress.step, progress.steps)) /
+                    static_cast<std::size_t>(progress.steps);
   return "[" + std::string(full, '#') + std::string(width - full, '-') + "] ";
 }
 

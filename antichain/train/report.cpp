@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "antichain/base/atomic_file.h"
+#include "antichain/base/output_file.h"
 
 namespace antichain {
 

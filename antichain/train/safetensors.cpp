@@ -1,16 +1,22 @@
 #include "antichain/train/safetensors.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <cerrno>
+#include <compare>
 #include <fstream>
-#include <nlohmann/json.hpp>
+#include <new>
 #include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "antichain/base/atomic_file.h"
 #include "antichain/base/error.h"
+#include "antichain/base/file_error.h"
+#include "antichain/base/out_of_memory.h"
+#include "antichain/base/output_file.h"
+#include "antichain/train/json_file.h"
 
 namespace antichain {
 
@@ -18,7 +24,8 @@ static_assert(std::endian::native == std::endian::little, "safetensors is little
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
+using Json = nlohmann::json;
 
 constexpr std::array<std::pair<DType, std::string_view>, kNumDTypes> kNames = {{{f32, "F32"},
                                                                                 {f64, "F64"},
@@ -31,6 +38,9 @@ constexpr std::array<std::pair<DType, std::string_view>, kNumDTypes> kNames = {{
                                                                                 {boolean, "BOOL"}}};
 constexpr std::string_view kMetadata = "__metadata__";
 constexpr std::size_t kLengthBytes = 8, kAlignment = 8;
+constexpr const char* kIsNoFile = "is not a good safetensors file";
+// The length is the format's own limit; names, then type, shape and place, then sizes.
+constexpr JsonLimits kLimits = {.bytes = 100'000'000, .depth = 3};
 
 std::string_view file_name(DType dtype) {
   for (const auto& [known, name] : kNames) {
@@ -51,7 +61,7 @@ std::optional<DType> dtype_called(std::string_view name) {
 }
 
 std::string header_of(const Safetensors& contents) {
-  Json header = Json::object();
+  OrderedJson header = OrderedJson::object();
   if (!contents.metadata.empty()) {
     header[std::string(kMetadata)] = contents.metadata;
   }
@@ -71,16 +81,24 @@ std::string header_of(const Safetensors& contents) {
 // A file being read, with the sentence about what is wrong with it.
 class Reader {
  public:
-  explicit Reader(const std::filesystem::path& path)
-      : path_(path.string()), stream_(path, std::ios::binary) {
-    std::error_code error;
-    size_ = std::filesystem::file_size(path, error);
-    require<DataError>(stream_.good() && !error, "cannot read '{}'", path_);
+  explicit Reader(const std::filesystem::path& path) : path_(path.string()) {
+    const auto kind = std::filesystem::status(path);
+    if (std::filesystem::is_directory(kind)) {
+      fail_on_file("read", path, EISDIR);
+    }
+    require<DataError>(std::filesystem::is_regular_file(kind) || !std::filesystem::exists(kind),
+                       "cannot read '{}': it is no regular file", path_);
+    errno = 0;
+    stream_.open(path, std::ios::binary);
+    if (!stream_.good()) {
+      fail_on_file("read", path, errno);
+    }
+    size_ = std::filesystem::file_size(path);
   }
 
   template <class... Args>
   void demand(bool condition, fmt::format_string<Args...> what, Args&&... args) const {
-    require<DataError>(condition, "'{}' is not a good safetensors file: {}", path_,
+    require<DataError>(condition, "'{}' {}: {}", path_, kIsNoFile,
                        condition ? "" : fmt::format(what, std::forward<Args>(args)...));
   }
 
@@ -96,15 +114,16 @@ class Reader {
     read(&length, kLengthBytes);
     demand(length <= size_ - kLengthBytes, "its header of {} bytes does not fit into its {} bytes",
            length, size_);
+    demand(length <= kLimits.bytes, "its header has {} bytes; at most {} are read", length,
+           kLimits.bytes);
     std::string text(length, '\0');
     read(text.data(), length);
-    Json header = Json::parse(text, nullptr, false);
-    demand(header.is_object(), "its header is not a JSON object");
+    demand(text.starts_with('{'), "its header is not a JSON object");
+    Json header = parse_json(text, path_, kIsNoFile, kLimits);
     data_bytes_ = size_ - kLengthBytes - length;
     return header;
   }
 
-  // Tensors may not overlap, so what is allocated never exceeds the file.
   Tensor tensor(const std::string& name, const Json& entry) {
     demand(entry.is_object() && entry.contains("dtype") && entry["dtype"].is_string() &&
                entry.contains("shape") && entry["shape"].is_array() &&
@@ -119,7 +138,24 @@ class Reader {
     Tensor result = Tensor::empty(*dtype, shape);
     stream_.seekg(static_cast<std::streamoff>(size_ - data_bytes_ + begin));
     read(result.raw(), end - begin);
+    if (dtype == boolean) {
+      const auto* const bytes = static_cast<const std::uint8_t*>(result.raw());
+      demand(std::all_of(bytes, bytes + (end - begin), [](std::uint8_t b) { return b <= 1; }),
+             "'{}' holds bools that are neither 0 nor 1", name);
+    }
     return result;
+  }
+
+  // Every byte belongs to one tensor, as the format demands.
+  void check_cover() {
+    std::ranges::sort(taken_);
+    std::uint64_t end = 0;
+    for (const Part& part : taken_) {
+      demand(part.begin >= end, "'{}' overlaps another tensor", part.name);
+      demand(part.begin == end, "there are bytes of no tensor before '{}'", part.name);
+      end = part.end;
+    }
+    demand(end == data_bytes_, "there are bytes of no tensor at its end");
   }
 
  private:
@@ -128,8 +164,12 @@ class Reader {
            "the data_offsets of '{}' are not two numbers", name);
     const auto begin = pair[0].get<std::uint64_t>(), end = pair[1].get<std::uint64_t>();
     demand(begin <= end && end <= data_bytes_, "'{}' lies outside of the file", name);
-    demand(end - begin <= data_bytes_ - taken_, "'{}' overlaps another tensor", name);
-    taken_ += end - begin;
+    // Checked here, too, so that what is allocated never exceeds the file.
+    demand(end - begin <= data_bytes_ - taken_bytes_, "'{}' overlaps another tensor", name);
+    taken_bytes_ += end - begin;
+    if (end > begin) {
+      taken_.push_back({begin, end, name});
+    }
     return {begin, end};
   }
 
@@ -149,27 +189,19 @@ class Reader {
     return shape;
   }
 
+  struct Part {
+    std::uint64_t begin, end;
+    std::string name;
+    auto operator<=>(const Part&) const = default;
+  };
+
   std::string path_;
   std::ifstream stream_;
-  std::uintmax_t size_ = 0, data_bytes_ = 0, taken_ = 0;
+  std::uintmax_t size_ = 0, data_bytes_ = 0, taken_bytes_ = 0;
+  std::vector<Part> taken_;
 };
 
-}  // namespace
-
-void save_safetensors(const std::filesystem::path& path, const Safetensors& contents) {
-  const std::string header = header_of(contents);
-  const std::uint64_t length = header.size();
-  AtomicFile file(path);
-  file.write(std::as_bytes(std::span(&length, 1)));
-  file.write(header);
-  for (const auto& [name, tensor] : contents.tensors) {
-    const Tensor packed = tensor.contiguous();
-    file.write({static_cast<const std::byte*>(packed.raw()), packed.bytes()});
-  }
-  file.commit();
-}
-
-Safetensors load_safetensors(const std::filesystem::path& path) {
+Safetensors read_all(const std::filesystem::path& path) {
   Reader reader(path);
   Safetensors result;
   const Json header = reader.header();
@@ -184,7 +216,35 @@ Safetensors load_safetensors(const std::filesystem::path& path) {
       result.tensors.emplace(name, reader.tensor(name, entry));
     }
   }
+  reader.check_cover();
   return result;
+}
+
+}  // namespace
+
+void save_safetensors(const std::filesystem::path& path, const Safetensors& contents) {
+  const std::string header = header_of(contents);
+  const std::uint64_t length = header.size();
+  OutputFile file(path);
+  file.write(std::as_bytes(std::span(&length, 1)));
+  file.write(header);
+  for (const auto& [name, tensor] : contents.tensors) {
+    const Tensor packed = tensor.contiguous();
+    file.write({static_cast<const std::byte*>(packed.raw()), packed.bytes()});
+  }
+  file.commit();
+}
+
+Safetensors load_safetensors(const std::filesystem::path& path) {
+  try {
+    return read_all(path);
+  } catch (const std::filesystem::filesystem_error& error) {
+    fail_on_file("read", error);
+  } catch (const OutOfMemory& error) {
+    fail<MachineError>("cannot read '{}': {}", path.string(), error.what());
+  } catch (const std::bad_alloc&) {
+    fail<MachineError>("cannot read '{}': out of memory", path.string());
+  }
 }
 
 }  // namespace antichain

@@ -8,6 +8,8 @@
 #include <numeric>
 
 #include "antichain/base/error.h"
+#include "antichain/base/file_error.h"
+#include "antichain/base/folder_lock.h"
 #include "antichain/train/event_file.h"
 
 namespace antichain {
@@ -66,6 +68,12 @@ Score evaluate(const Evaluation& evaluation) {
   return score;
 }
 
+bool TrainResult::is_diverged() const {
+  return !std::isfinite(train_loss) || std::ranges::any_of(scores, [](const auto& score) {
+    return !std::isfinite(score.second.loss);
+  });
+}
+
 Trainer::Trainer(Training training, TrainOptions options)
     : training_(std::move(training)), options_(std::move(options)) {
   check(training_, options_);
@@ -106,14 +114,21 @@ void Trainer::restore() {
   if (options_.folder.empty()) {
     return;
   }
-  if (options_.resume) {
-    if (std::optional<Checkpoint> found = load_checkpoint(options_.folder / "checkpoints")) {
-      state_ = std::move(found->state);
-      best_ = std::move(found->best);
-      set_states(found->states);
-      steps_before_ = state_.step;
-      samples_before_ = state_.samples;
+  lock_ = options_.lock;
+  if (!lock_) {
+    try {
+      std::filesystem::create_directories(options_.folder);
+    } catch (const std::filesystem::filesystem_error& error) {
+      fail_on_file("make the folder", error);
     }
+    lock_ = std::make_shared<const FolderLock>(options_.folder);
+  }
+  std::optional<Checkpoint> found = load_checkpoint(options_.folder / "checkpoints");
+  require(!found || options_.resume,
+          "'{}' already holds checkpoints; resume, or choose another folder",
+          options_.folder.string());
+  if (found) {
+    restore(std::move(*found));
   }
   events_ = std::make_unique<EventFile>(options_.folder / "events", state_.history);
   if (state_.finished) {  // nothing to train: say what was found then
@@ -123,6 +138,39 @@ void Trainer::restore() {
     const auto curve = state_.history.find("train/loss");
     train_loss_ = curve != state_.history.end() ? curve->second.back().value : 0;
   }
+}
+
+// All of it is looked at before anything is taken over.
+void Trainer::restore(Checkpoint checkpoint) {
+  try {
+    check_position(checkpoint.state);
+    if (!checkpoint.best.empty()) {
+      training_.states.require_fits(checkpoint.best);
+    }
+    training_.states.set_all(checkpoint.states);
+  } catch (const InvalidArgument& error) {
+    fail<DataError>("the checkpoint in '{}' does not fit this model and these data: {}",
+                    options_.folder.string(), error.what());
+  }
+  state_ = std::move(checkpoint.state);
+  best_ = std::move(checkpoint.best);
+  steps_before_ = state_.step;
+  samples_before_ = state_.samples;
+}
+
+// A finished run goes nowhere, so nothing depends on where it is.
+void Trainer::check_position(const TrainState& state) const {
+  if (state.finished) {
+    return;
+  }
+  require(state.epoch <= options_.epochs, "it is in epoch {}, of {}", state.epoch, options_.epochs);
+  require(state.batch < steps_per_epoch_ &&
+              state.step == (state.epoch - 1) * steps_per_epoch_ + state.batch,
+          "it is at step {}, which is not batch {} of epoch {} where an epoch has {} batches",
+          state.step, state.batch, state.epoch, steps_per_epoch_);
+  require(options_.max_steps == 0 || state.step < options_.max_steps,
+          "it has done {} steps already, so it cannot end after {} (max_steps)", state.step,
+          options_.max_steps);
 }
 
 // Returns whether the epoch came to its end.
@@ -220,7 +268,7 @@ void Trainer::finish_epoch() {
   state_.loss_total = 0;
   state_.loss_samples = 0;
   if (state_.finished && !best_.empty()) {
-    set_states(best_);
+    training_.states.set_all(best_);
     for (const Evaluation& evaluation : training_.evaluations) {
       scores_[evaluation.name] = evaluate(evaluation);
     }
@@ -245,13 +293,6 @@ void Trainer::note_reports() {
   }
 }
 
-void Trainer::set_states(const NamedTensors& values) {
-  for (const auto& [name, value] : values) {
-    training_.states.set(name, value);
-  }
-  training_.states.derive_again();
-}
-
 bool Trainer::out_of_patience() const {
   return options_.patience > 0 && state_.epoch - state_.best_epoch >= options_.patience;
 }
@@ -260,7 +301,9 @@ void Trainer::keep_best(const Score& score) {
   // By accuracy where there is one, otherwise by the loss; the earlier of equals stays.
   const bool by_accuracy = !std::isnan(score.accuracy);
   const double value = by_accuracy ? score.accuracy : -score.loss;
-  if (state_.best_epoch == 0 || value > state_.best_score) {
+  // Anything is better than what is no number.
+  if (state_.best_epoch == 0 || value > state_.best_score ||
+      (std::isnan(state_.best_score) && !std::isnan(value))) {
     state_.best_score = value;
     state_.best_epoch = state_.epoch;
     best_.clear();

@@ -29,6 +29,7 @@
 namespace antichain {
 
 class EventFile;
+class FolderLock;
 
 /// How a model does on a data set.
 struct Score {
@@ -69,11 +70,14 @@ struct TrainProgress {
 
 struct TrainOptions {
   std::int64_t epochs = 10;
-  std::filesystem::path folder = {};  // for checkpoints and events; empty: nothing is written
-  bool resume = false;                // go on at the newest checkpoint in the folder
-  std::int64_t checkpoint_every = 0;  // steps; 0: only at the end of epochs, but at least
-  double checkpoint_seconds = 5;      // so many seconds apart: flushing to the disk takes its time
-  std::int64_t keep = 2;              // how many checkpoints
+  // For checkpoints and events, held for this training alone while it runs; empty: nothing is
+  // written.
+  std::filesystem::path folder = {};
+  std::shared_ptr<const FolderLock> lock = {};  // of the folder, where the caller holds it already
+  bool resume = false;                          // go on at the newest checkpoint in the folder
+  std::int64_t checkpoint_every = 0;            // steps; 0: only at the end of epochs, but at least
+  double checkpoint_seconds = 5;  // so many seconds apart: flushing to the disk takes its time
+  std::int64_t keep = 2;          // how many checkpoints
   // Epochs without a better first evaluation before the run ends with the states of the best epoch;
   // 0: all epochs are run, and the last states stay.
   std::int64_t patience = 0;
@@ -94,6 +98,10 @@ struct TrainResult {
   std::int64_t samples = 0;
   double seconds = 0;  // of training, without evaluation; all sittings together
   History history;
+
+  /// Returns whether the run ended with losses that are no numbers: nothing can be done with its
+  /// states.
+  bool is_diverged() const;
 };
 
 class Trainer {
@@ -101,11 +109,15 @@ class Trainer {
   Trainer(Training training, TrainOptions options);
   ~Trainer();
 
-  /// Trains to the end. Throws DataError when the loss is no longer a number (see most_bad_steps).
+  /// Trains to the end. Throws DataError when the loss is no longer a number (see most_bad_steps),
+  /// when somebody else trains in the folder, and when the checkpoint there is not one of this
+  /// model and these data.
   TrainResult run();
 
  private:
   void restore();
+  void restore(Checkpoint checkpoint);
+  void check_position(const TrainState& state) const;
   bool run_epoch();
   void run_step(const data::Batch& batch);
   void finish_step();
@@ -113,7 +125,6 @@ class Trainer {
   void finish_epoch();
   void note(const std::string& curve, double value);
   void note_reports();
-  void set_states(const NamedTensors& values);
   bool out_of_patience() const;
   void keep_best(const Score& score);
   void save();
@@ -121,6 +132,7 @@ class Trainer {
 
   Training training_;
   TrainOptions options_;
+  std::shared_ptr<const FolderLock> lock_;
   TrainState state_;
   NamedTensors best_;
   std::map<std::string, Score> scores_;

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cmath>
 
-#include "antichain/base/atomic_file.h"
 #include "antichain/base/error.h"
 #include "antichain/train/progress_bar.h"
 #include "antichain/train/report.h"
@@ -86,7 +85,7 @@ Row run_engine(const Recipe& recipe, RecipeContext context, const std::string& e
   context.settings.set("engine", engine);
   const double error = check_gradients(recipe, context).max_relative_error();
   RecipeRun run(recipe, context);
-  fmt::print(globals.output.progress(), "{}\n", engine);
+  globals.output.tell(engine + "\n");
   curves.start(engine);
   StepPace pace;
   const TrainResult result = [&] {
@@ -127,7 +126,7 @@ void compare(const CompareArguments& arguments, const Globals& globals) {
     }
   }
   const std::string for_all = settle_for_all(recipe, context, arguments.engines);
-  const std::filesystem::path folder = make_run_folder(arguments.out, recipe.name + "-compare");
+  const RunFolder place = make_run_folder(arguments.out, recipe.name + "-compare");
   Table table(kHeaders), choices(kChoiceHeaders);
   ReportTable report_table{.title = "Engines", .headers = kHeaders},
       choice_table{.title = "What they did", .headers = kChoiceHeaders};
@@ -150,11 +149,11 @@ void compare(const CompareArguments& arguments, const Globals& globals) {
   }
   const Chart losses = curves.chart();
   if (!arguments.plot.empty()) {
-    write_file(arguments.plot, draw_chart_file(losses));
+    globals.output.write_to(arguments.plot, draw_chart_file(losses));
   }
   std::vector<Chart> charts = charts_of(histories);
   charts.insert(charts.begin(), losses);
-  const std::filesystem::path report = folder / "report.html";
+  const std::filesystem::path report = place.path / "report.html";
   std::vector<ReportTable> tables = {report_table};
   if (!choice_table.rows.empty()) {
     tables.push_back(choice_table);

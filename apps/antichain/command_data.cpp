@@ -35,11 +35,14 @@ class FetchLine {
   void update(const data::FetchProgress& progress) {
     const bool other_file = progress.file != file_;
     file_ = progress.file;
+    // Not by fmt::print(), which throws when it cannot write.
     if (terminal_) {
-      fmt::print(stream_, "{}{}: {} of {}\x1b[K", other_file && started_ ? "\n" : "\r", file_,
-                 bytes_text(progress.received), bytes_text(progress.total));
+      std::fputs(fmt::format("{}{}: {} of {}\x1b[K", other_file && started_ ? "\n" : "\r", file_,
+                             bytes_text(progress.received), bytes_text(progress.total))
+                     .c_str(),
+                 stream_);
     } else if (other_file) {
-      fmt::print(stream_, "{}: {}\n", file_, bytes_text(progress.total));
+      std::fputs(fmt::format("{}: {}\n", file_, bytes_text(progress.total)).c_str(), stream_);
     }
     started_ = true;
     std::fflush(stream_);
@@ -60,6 +63,7 @@ class FetchLine {
 
 struct FetchArguments {
   std::string set, folder, mirror;
+  std::int64_t lowest_speed = data::FetchOptions().lowest_speed;
 };
 
 void fetch_set(const FetchArguments& arguments, const Globals& globals) {
@@ -67,7 +71,8 @@ void fetch_set(const FetchArguments& arguments, const Globals& globals) {
     FetchLine line(globals.output.progress());
     return data::fetch(arguments.set, arguments.folder,
                        {.progress = [&](const auto& progress) { line.update(progress); },
-                        .base_url = arguments.mirror});
+                        .base_url = arguments.mirror,
+                        .lowest_speed = arguments.lowest_speed});
   }();
   globals.output.finish(fmt::format("{} is in {}\n", arguments.set, folder.string()),
                         {{"set", arguments.set}, {"folder", folder.string()}});
@@ -86,6 +91,12 @@ void add_data_command(CLI::App& app, const Globals& globals) {
       ->add_option("--mirror", arguments->mirror,
                    "Address that has the files of the set in a folder of its name")
       ->type_name("URL");
+  fetch
+      ->add_option("--lowest-speed", arguments->lowest_speed,
+                   "Give up when less than so many bytes a second come for a minute; 0: never")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("BYTES")
+      ->capture_default_str();
   for (CLI::App* part : {list, fetch}) {
     part->add_option("--data", arguments->folder,
                      "Folder with data sets [$ANTICHAIN_DATA, or the user's data folder]")

@@ -1,5 +1,6 @@
 // `antichain eval`: how a trained model does on the test set.
 #include <chrono>
+#include <cmath>
 
 #include "antichain/base/error.h"
 #include "antichain/train/checkpoint.h"
@@ -18,8 +19,23 @@ struct EvalArguments {
 
 double last_train_loss(const History& history) {
   const auto curve = history.find("train/loss");
-  return curve != history.end() ? curve->second.back().value
-                                : std::numeric_limits<double>::quiet_NaN();
+  return curve != history.end() && !curve->second.empty()
+             ? curve->second.back().value
+             : std::numeric_limits<double>::quiet_NaN();
+}
+
+// What evaluation needs must be there and fit; the rest is checked when the training step counts on
+// it. In another precision that may have more states.
+void take_states(RecipeRun& run, const Checkpoint& checkpoint,
+                 const std::filesystem::path& folder) {
+  run.evaluation();
+  try {
+    run.session().states().set_all(checkpoint.states, StateStore::Unknown::taken);
+    run.step();
+  } catch (const InvalidArgument& error) {
+    fail<DataError>("the checkpoint in '{}' does not fit this model and these data: {}",
+                    folder.string(), error.what());
+  }
 }
 
 void evaluate(const EvalArguments& arguments, const Globals& globals) {
@@ -38,9 +54,7 @@ void evaluate(const EvalArguments& arguments, const Globals& globals) {
   const std::optional<Checkpoint> checkpoint = load_checkpoint(folder);
   require<DataError>(checkpoint.has_value(), "there is no checkpoint in '{}'", folder.string());
   RecipeRun run(find_recipe(description.recipe), description.context);
-  for (const auto& [name, value] : checkpoint->states) {
-    run.session().states().set(name, value);
-  }
+  take_states(run, *checkpoint, folder);
   const auto start = std::chrono::steady_clock::now();
   const Score score = run.evaluate(arguments.part);
   const double seconds =
@@ -62,9 +76,13 @@ void evaluate(const EvalArguments& arguments, const Globals& globals) {
   table.add({arguments.part + " loss", fmt::format("{:.4g}", score.loss)});
   table.add({arguments.part + " accuracy", percent(score.accuracy)});
   table.add({"time", seconds_text(seconds)});
+  std::string text = table.str();
+  if (!std::isfinite(score.loss)) {
+    text += fmt::format("\n{}\n", kDiverged);
+  }
   Json json = summary_json(run, summary);
   json["part"] = arguments.part;
-  globals.output.finish(table.str(), json);
+  globals.output.finish(text, json);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 
-#include "antichain/base/atomic_file.h"
 #include "antichain/graph/print.h"
 #include "antichain/ops/state/state_ops.h"
 #include "antichain/runtime/profiler.h"
@@ -122,16 +121,16 @@ void explain_recipe(const ExplainArguments& arguments, const Globals& globals) {
   facts.add({"memory", bytes_text(run.peak_bytes())});
   facts.add({"GFLOP per step", fmt::format("{:.4g}", counter.flops() / 1e9)});
   if (!arguments.dot.empty()) {
-    write_file(arguments.dot, print_dot(run.step().graph()));
+    globals.output.write_to(arguments.dot, print_dot(run.step().graph()));
     facts.add({"graph", arguments.dot});
   }
   if (!arguments.text.empty()) {
-    write_file(arguments.text, print_text(run.step().graph()));
+    globals.output.write_to(arguments.text, print_text(run.step().graph()));
     facts.add({"listing", arguments.text});
   }
   const Clusters clusters(run.step().graph(), run.session().backend());
   if (!arguments.code.empty()) {
-    write_file(arguments.code, clusters.code);
+    globals.output.write_to(arguments.code, clusters.code);
     facts.add({"code", arguments.code});
   }
   const MemoryReport memory = run.step().memory_report(batch);
@@ -142,7 +141,7 @@ void explain_recipe(const ExplainArguments& arguments, const Globals& globals) {
     facts.add({"channels last", fmt::format("{} of {} ops", layouts.last, layouts.ops)});
   }
   if (!arguments.memory_svg.empty()) {
-    write_file(arguments.memory_svg, memory_svg(memory));
+    globals.output.write_to(arguments.memory_svg, memory_svg(memory));
     facts.add({"memory plan", arguments.memory_svg});
   }
   std::string text =

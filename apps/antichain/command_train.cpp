@@ -2,11 +2,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <atomic>
-#include <csignal>
-
 #include "antichain/base/error.h"
 #include "antichain/train/progress_bar.h"
+#include "apps/antichain/ending.h"
 #include "apps/antichain/recipe_arguments.h"
 #include "apps/antichain/run_folder.h"
 #include "apps/antichain/run_report.h"
@@ -22,25 +20,6 @@ struct TrainArguments {
   std::int64_t checkpoint_every = 0, keep = 2, max_steps = 0;
 };
 
-// Set by Ctrl-C: the step is finished and a checkpoint written. A second one ends at once.
-std::atomic<bool> interrupted = false;
-
-void on_interrupt(int signal) {
-  interrupted = true;
-  std::signal(signal, SIG_DFL);
-}
-
-class InterruptGuard {
- public:
-  InterruptGuard() : before_(std::signal(SIGINT, on_interrupt)) {}
-  ~InterruptGuard() { std::signal(SIGINT, before_); }
-  InterruptGuard(const InterruptGuard&) = delete;
-  InterruptGuard& operator=(const InterruptGuard&) = delete;
-
- private:
-  void (*before_)(int);
-};
-
 std::string text_of(const Facts& facts) {
   Table table;
   for (const auto& [name, value] : facts) {
@@ -49,18 +28,28 @@ std::string text_of(const Facts& facts) {
   return "\n" + table.str();
 }
 
-void train(RecipeRun& run, const std::filesystem::path& folder, const TrainArguments& arguments,
+// A diverged run ends like any other, and says so.
+std::string note_of(const TrainResult& result, const std::string& folder) {
+  if (!result.finished) {
+    return fmt::format("\nStopped; go on with: antichain train --resume {}\n", folder);
+  }
+  return result.is_diverged() ? fmt::format("\n{}\n", kDiverged) : "";
+}
+
+void train(RecipeRun& run, const RunFolder& place, const TrainArguments& arguments,
            const Globals& globals) {
+  const StopSignals signals;
+  const std::filesystem::path& folder = place.path;
   const TrainResult result = [&] {
-    const InterruptGuard guard;
     ProgressBar bar(globals.output.progress());
     return run.train({.folder = folder,
+                      .lock = place.lock,
                       .resume = !arguments.resume.empty(),
                       .checkpoint_every = arguments.checkpoint_every,
                       .keep = arguments.keep,
                       .max_steps = arguments.max_steps,
                       .progress = [&](const TrainProgress& progress) { bar.update(progress); },
-                      .stop = [] { return interrupted.load(); }});
+                      .stop = [&] { return signals.received() != 0; }});
   }();
   const RunSummary summary = run.summarize(result);
   const std::filesystem::path report = write_run_report(folder, run, summary, result.history);
@@ -71,11 +60,17 @@ void train(RecipeRun& run, const std::filesystem::path& folder, const TrainArgum
   Facts facts = facts_of(run, summary);
   facts.emplace_back("folder", folder.string());
   facts.emplace_back("report", report.string());
-  const std::string end =
-      result.finished
-          ? ""
-          : fmt::format("\nStopped; go on with: antichain train --resume {}\n", folder.string());
-  globals.output.finish(text_of(facts) + end, json);
+  const int signal = result.finished ? 0 : signals.received();
+  try {
+    globals.output.finish(text_of(facts) + note_of(result, folder.string()), json);
+  } catch (const DataError&) {
+    if (signal == 0) {  // otherwise the terminal may be gone
+      throw;
+    }
+  }
+  if (signal != 0) {
+    throw EndedBySignal(signal);
+  }
 }
 
 void start(const TrainArguments& arguments, const Globals& globals) {
@@ -85,8 +80,8 @@ void start(const TrainArguments& arguments, const Globals& globals) {
   if (run.context().memory_budget) {  // whether anything fits shows when the step is compiled
     run.step();
   }
-  const std::filesystem::path folder = make_run_folder(arguments.out, recipe.name);
-  describe_run(folder, recipe, run.context());
+  const RunFolder folder = make_run_folder(arguments.out, recipe.name);
+  describe_run(folder.path, recipe, run.context());
   train(run, folder, arguments, globals);
 }
 
@@ -115,6 +110,8 @@ void resume(const CLI::App& command, const TrainArguments& arguments, const Glob
   }
   RunDescription description = read_run(arguments.resume);
   require_same_compiler(command, arguments.recipe->compiler, description.context.compiler);
+  const RunFolder folder{.path = arguments.resume,
+                         .lock = std::make_shared<const FolderLock>(arguments.resume)};
   const std::string device = description.context.device;
   if (!arguments.recipe->data.empty()) {
     description.context.data_folder = arguments.recipe->data;
@@ -127,9 +124,9 @@ void resume(const CLI::App& command, const TrainArguments& arguments, const Glob
   const Recipe& recipe = find_recipe(description.recipe);
   RecipeRun run(recipe, description.context);
   if (run.context().device != device) {
-    describe_run(arguments.resume, recipe, run.context());
+    describe_run(folder.path, recipe, run.context());
   }
-  train(run, arguments.resume, arguments, globals);
+  train(run, folder, arguments, globals);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The command-line program. Exit codes: 0 fine, 2 the user's mistake, 1 ours or the machine's.
+// The command-line program. How it ends: ending.h.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,13 +7,14 @@
 #include "antichain/base/error.h"
 #include "antichain/session/threads.h"
 #include "apps/antichain/commands.h"
+#include "apps/antichain/ending.h"
 #include "apps/antichain/version.h"
 
 namespace antichain::app {
 
 namespace {
 
-constexpr int kOurFault = 1, kUsersFault = 2;
+constexpr int kWrongArguments = 2;
 
 void describe_program(CLI::App& app, Globals& globals) {
   app.name("antichain");
@@ -70,40 +71,27 @@ void run(CLI::App& app, Globals& globals, int argc, char** argv) {
 
 }  // namespace
 
-// The one place where errors become sentences and exit codes.
 static int guarded_run(int argc, char** argv) {
+  prepare_streams();
   // Looked for by hand: an error while parsing is reported in JSON too.
   const bool json = std::any_of(
       argv, argv + argc, [](const char* text) { return std::string_view(text) == "--json"; });
   Globals globals{.output = Output(json)};
   CLI::App app;
-  int code = kUsersFault;
-  std::string sentence;
+  Ending ending;
   try {
     run(app, globals, argc, argv);
-    return 0;
   } catch (const CLI::Success& request) {  // --help and --version
     return app.exit(request);
   } catch (const CLI::ParseError& error) {
-    sentence = explain_mistake(app, error);
-  } catch (const InternalError& error) {
-    code = kOurFault;
-    sentence = fmt::format("internal error, please report it: {} ({}:{})", error.what(),
-                           error.where().file_name(), error.where().line());
-  } catch (const CommError& error) {
-    code = kOurFault;
-    sentence = error.what();
-  } catch (const Error& error) {
-    sentence = error.what();
-  } catch (const std::bad_alloc&) {
-    code = kOurFault;
-    sentence = "out of memory";
-  } catch (const std::exception& error) {
-    code = kOurFault;
-    sentence = fmt::format("unexpected error, please report it: {}", error.what());
+    ending = {kWrongArguments, explain_mistake(app, error)};
+  } catch (...) {
+    ending = ending_of(std::current_exception());
   }
-  globals.output.fail(sentence);
-  return code;
+  if (!ending.sentence.empty()) {
+    globals.output.fail(ending.sentence);
+  }
+  return ending.code;
 }
 
 }  // namespace antichain::app

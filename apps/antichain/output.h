@@ -21,8 +21,12 @@ class Output {
   /// Returns where progress goes: standard output belongs to the result when that is JSON.
   std::FILE* progress() const { return json_ ? stderr : stdout; }
   /// Writes the result of a command, in the form that was asked for; throws DataError when standard
-  /// output cannot be written to.
+  /// output cannot be written to, EndedBySignal (SIGPIPE) when nobody reads it any more.
   void finish(std::string_view text, const Json& json) const;
+  /// Writes what tells how a command gets on; what cannot be written is dropped.
+  void tell(std::string_view text) const;
+  /// Writes a file that the user has named; "-" is standard output.
+  void write_to(const std::string& path, std::string_view text) const;
   /// Reports the sentence that a failed command ends with.
   void fail(std::string_view sentence) const;
 

@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
+#include <cstdint>
+#include <utility>
+#include <vector>
 
-#include "antichain/base/atomic_file.h"
 #include "antichain/base/error.h"
+#include "antichain/base/file_error.h"
+#include "antichain/base/output_file.h"
+#include "antichain/train/json_file.h"
 #include "apps/antichain/output.h"
 #include "recipes/registry.h"
 
@@ -15,12 +19,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kDescription = "run.json";
+constexpr const char *kDescription = "run.json", *kIsNoRun = "does not describe a run";
 
 void create(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
-  require<DataError>(!error, "cannot make the folder '{}': {}", folder.string(), error.message());
+  if (error) {
+    fail_on_file("make the folder", folder, error.value());
+  }
 }
 
 // Returns the value of a setting as it is written today.
@@ -28,44 +34,103 @@ std::string renamed(const std::string& setting, const std::string& value) {
   return setting == "precision" && value == "f32" ? "fp32" : value;
 }
 
-RunDescription parse(const Json& json) {
-  RunDescription run{.recipe = json.at("recipe"),
-                     .context = find_recipe(json.at("recipe").get<std::string>()).context()};
-  for (const auto& [name, value] : json.at("settings").items()) {
+// A path may hold any bytes, JSON only UTF-8.
+Json path_json(const fs::path& path) {
+  const std::string text = path.string();
+  try {
+    static_cast<void>(Json(text).dump());
+    return text;
+  } catch (const Json::exception&) {
+    return {{"bytes", std::vector<std::uint8_t>(text.begin(), text.end())}};
+  }
+}
+
+fs::path path_from(const nlohmann::json& value, const JsonReader& reader) {
+  if (value.is_string()) {
+    return value.get<std::string>();
+  }
+  const nlohmann::json& bytes = reader.part(value, "bytes");
+  std::string text;
+  for (const nlohmann::json& byte : bytes) {
+    constexpr std::int64_t kMost = 255;
+    text += static_cast<char>(reader.as_integer(byte, "bytes", 1, kMost));
+  }
+  return text;
+}
+
+CompilerOptions compiler_from(const nlohmann::json& json, const JsonReader& reader) {
+  CompilerOptions compiler;  // runs of the past do not say
+  if (json.contains("level")) {
+    constexpr std::int64_t kAny = 1000;  // whether there is such a level is said elsewhere
+    compiler.level = static_cast<int>(reader.integer(json, "level", -kAny, kAny));
+  }
+  if (json.contains("disabled_passes")) {
+    for (const nlohmann::json& pass : reader.part(json, "disabled_passes")) {
+      if (!pass.is_string()) {
+        reader.refuse("'disabled_passes' is no list of names");
+      }
+      compiler.disabled.push_back(pass.get<std::string>());
+    }
+  }
+  if (json.contains("fast_math")) {
+    compiler.fast_math = reader.truth(json, "fast_math");
+  }
+  return compiler;
+}
+
+RunDescription parse(const nlohmann::json& json, const JsonReader& reader) {
+  const std::string recipe = reader.text(json, "recipe");
+  RunDescription run{.recipe = recipe, .context = find_recipe(recipe).context()};
+  for (const auto& [name, value] : reader.object(json, "settings").items()) {
+    if (!value.is_string()) {
+      reader.refuse(fmt::format("the setting '{}' is no text", name));
+    }
     run.context.settings.set(name, renamed(name, value.get<std::string>()));
   }
-  run.context.seed = json.at("seed");
-  run.context.device = json.at("device");
-  run.context.data_folder = json.at("data");
-  if (const std::size_t budget = json.value("memory_budget", std::size_t{0}); budget > 0) {
-    run.context.memory_budget = budget;
+  run.context.seed = reader.integer(json, "seed", INT64_MIN, INT64_MAX);
+  run.context.device = reader.text(json, "device");
+  run.context.data_folder = path_from(reader.part(json, "data"), reader);
+  if (json.contains("memory_budget")) {
+    const std::int64_t budget = reader.integer(json, "memory_budget", 0, INT64_MAX);
+    if (budget > 0) {
+      run.context.memory_budget = static_cast<std::size_t>(budget);
+    }
   }
-  CompilerOptions& compiler = run.context.compiler;  // runs of the past do not say
-  compiler.level = json.value("level", compiler.level);
-  compiler.disabled = json.value("disabled_passes", compiler.disabled);
-  compiler.fast_math = json.value("fast_math", compiler.fast_math);
+  run.context.compiler = compiler_from(json, reader);
   return run;
+}
+
+void require_no_run(const fs::path& folder) {
+  require(!fs::exists(folder / kDescription) && !fs::exists(folder / "checkpoints"),
+          "'{}' already holds a run; go on with it by --resume {}, or choose another --out",
+          folder.string(), folder.string());
+}
+
+RunFolder locked(fs::path folder) {
+  auto lock = std::make_shared<const FolderLock>(folder);
+  return {.path = std::move(folder), .lock = std::move(lock)};
 }
 
 }  // namespace
 
-fs::path make_run_folder(const std::string& asked, const std::string& recipe) {
+RunFolder make_run_folder(const std::string& asked, const std::string& recipe) {
   if (!asked.empty()) {
-    require(!fs::exists(fs::path(asked) / kDescription),
-            "'{}' already holds a run; go on with it by --resume {}, or choose another --out",
-            asked, asked);
+    require_no_run(asked);
     create(asked);
-    return asked;
+    RunFolder folder = locked(asked);
+    require_no_run(asked);  // another process may have been quicker
+    return folder;
   }
   for (std::int64_t number = 1;; ++number) {
     fs::path folder = fs::path("runs") / fmt::format("{}-{}", recipe, number);
     create("runs");
     std::error_code error;
     if (fs::create_directory(folder, error)) {  // also decides between two runs that start at once
-      return folder;
+      return locked(std::move(folder));
     }
-    require<DataError>(fs::exists(folder), "cannot make the folder '{}': {}", folder.string(),
-                       error.message());
+    if (!fs::exists(folder)) {
+      fail_on_file("make the folder", folder, error.value());
+    }
   }
 }
 
@@ -75,12 +140,12 @@ void describe_run(const fs::path& folder, const Recipe& recipe, const RecipeCont
   for (const OptionSpec& option : recipe.options) {
     settings[option.name] = context.settings.text(option.name);
   }
-  const std::string data =
-      context.data_folder.empty() ? "" : fs::absolute(context.data_folder).string();
+  const fs::path data =
+      context.data_folder.empty() ? fs::path() : fs::absolute(context.data_folder);
   const Json json = {{"recipe", recipe.name},
                      {"seed", context.seed},
                      {"device", context.device},
-                     {"data", data},
+                     {"data", path_json(data)},
                      {"memory_budget", context.memory_budget.value_or(0)},
                      {"level", context.compiler.level},
                      {"disabled_passes", context.compiler.disabled},
@@ -91,13 +156,12 @@ void describe_run(const fs::path& folder, const Recipe& recipe, const RecipeCont
 
 RunDescription read_run(const fs::path& folder) {
   const fs::path path = folder / kDescription;
-  std::ifstream stream(path);
-  require<DataError>(stream.good(), "'{}' holds no run: there is no {}", folder.string(),
+  require<DataError>(fs::exists(path), "'{}' holds no run: there is no {}", folder.string(),
                      kDescription);
   try {
-    return parse(Json::parse(stream));
-  } catch (const Json::exception& error) {
-    fail<DataError>("'{}' does not describe a run: {}", path.string(), error.what());
+    return parse(read_json(path, kIsNoRun), JsonReader(path.string(), kIsNoRun));
+  } catch (const InvalidArgument& error) {
+    fail<DataError>("'{}' {}: {}", path.string(), kIsNoRun, error.what());
   }
 }
 

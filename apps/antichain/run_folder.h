@@ -3,8 +3,10 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 
+#include "antichain/base/folder_lock.h"
 #include "recipes/recipe.h"
 #include "recipes/recipe_run.h"
 
@@ -16,9 +18,15 @@ struct RunDescription {
   RecipeContext context;
 };
 
+/// A folder that is held as long as this lives: nobody else works in it.
+struct RunFolder {
+  std::filesystem::path path;
+  std::shared_ptr<const FolderLock> lock;
+};
+
 /// Makes the folder of a new run: the one asked for, which must not hold a run yet, or the first
 /// free one of runs/<recipe>-1, runs/<recipe>-2, …
-std::filesystem::path make_run_folder(const std::string& asked, const std::string& recipe);
+RunFolder make_run_folder(const std::string& asked, const std::string& recipe);
 /// Writes run.json.
 void describe_run(const std::filesystem::path& folder, const Recipe& recipe,
                   const RecipeContext& context);

@@ -64,6 +64,7 @@ Json summary_json(const RecipeRun& run, const RunSummary& summary) {
           {"test_accuracy", number_or_null(summary.test_accuracy)},
           {"test_loss", number_or_null(summary.test_loss)},
           {"train_loss", number_or_null(summary.train_loss)},
+          {"diverged", !std::isfinite(summary.test_loss) || !std::isfinite(summary.train_loss)},
           {"seconds", summary.seconds},
           {"samples_per_second", number_or_null(summary.samples_per_second)},
           {"peak_bytes", summary.peak_bytes},

@@ -14,6 +14,10 @@ namespace antichain::app {
 
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
+inline constexpr const char* kDiverged =
+    "Diverged: a loss is no finite number, so nothing can be done with these states; a smaller lr "
+    "may help.";
+
 /// Returns what there is to say about a run for people, in reading order.
 Facts facts_of(const RecipeRun& run, const RunSummary& summary);
 /// Returns the same for programs.

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <utility>
+#include <vector>
 
 #include "tests/apps/run_program.h"
 #include "tests/base/temporary_folder.h"
@@ -106,10 +109,77 @@ TEST(Errors, BytesThatAreNotUtf8AreReplacedInJson) {
 }
 
 TEST(Errors, OutputThatCannotBeWrittenIsReported) {
-  // The shell leaves before it gets to where run_program() sends the output.
-  for (const char* command : {"ops", "bench --steps 1", "--json frobnicate"}) {
+  // A full disk is not the user's mistake.
+  for (const char* command : {"ops", "bench --steps 1"}) {
     SCOPED_TRACE(command);
-    EXPECT_EQ(run_program(std::string(command) + " > /dev/full 2>&1; exit $?; true").code, 2);
+    const ProgramRun run = run_line("$antichain " + std::string(command) + " > /dev/full");
+    EXPECT_EQ(run.code, 1);
+    EXPECT_EQ(run.err, "antichain: cannot write 'standard output': No space left on device\n");
+  }
+  EXPECT_EQ(run_line("$antichain --json frobnicate > /dev/full").code, 2);
+  EXPECT_EQ(run_line("$antichain ops >&-").err,
+            "antichain: cannot write 'standard output': Bad file descriptor\n");
+}
+
+TEST(Errors, PathsThatCannotBeAreTheUsersMistake) {
+  const TemporaryFolder folder;
+  const std::string long_name(300, 'x');
+  std::filesystem::create_symlink("b", folder / "a");
+  std::filesystem::create_symlink("a", folder / "b");
+  std::filesystem::create_directories(folder / "run/run.json");
+  folder.write("file", "");
+  const std::string at = folder.path().string();
+  for (const auto& [arguments, reason] : std::vector<std::pair<std::string, std::string>>{
+           {"train --out " + at + "/" + long_name, "File name too long"},
+           {"train --resume " + at + "/" + long_name, "File name too long"},
+           {"train --out " + at + "/a", "Too many levels of symbolic links"},
+           {"eval " + at + "/a", "Too many levels of symbolic links"},
+           {"train --out " + at + "/file", "Not a directory"},
+           {"train --out " + at + "/file/below", "Not a directory"},
+           {"eval " + at + "/run", "Is a directory"},
+           {"train --resume " + at + "/run", "Is a directory"},
+           {"explain spirals --dot " + at, "Is a directory"},
+           {"explain spirals --dot " + at + "/none/x", "No such file or directory"},
+           {"train mnist-mlp --data " + at + "/" + long_name, "File name too long"}}) {
+    SCOPED_TRACE(arguments);
+    const ProgramRun run = run_program(arguments);
+    EXPECT_EQ(run.code, 2);
+    EXPECT_THAT(run.err, testing::EndsWith(": " + reason + "\n"));
+    EXPECT_THAT(run.err, testing::StartsWith("antichain: "));
+  }
+}
+
+// What does not fit is named, and is not the user's mistake.
+TEST(Errors, AFileThatDoesNotFitIntoMemoryIsNamed) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path().string() + "/mnist/train-images-idx3-ubyte";
+  folder.write("mnist/train-images-idx3-ubyte",
+               std::string("\0\0\x08\3\0\xC0\0\0\0\0\0\x1C\0\0\0\x1C", 16));
+  for (const char* other : {"train-labels-idx1-ubyte", "t10k-images-idx3-ubyte"}) {
+    folder.write(std::string("mnist/") + other, "");
+  }
+  const ProgramRun run = run_line("truncate -s 9865003024 " + path +
+                                  "; ulimit -v 1500000; $antichain train mnist-mlp "
+                                  "--data " +
+                                  folder.path().string() + " --out " + (folder / "run").string());
+  EXPECT_EQ(run.code, 1);
+  EXPECT_EQ(run.err, "antichain: " + path +
+                         " does not fit into memory: it says that it holds 9865003008 bytes of "
+                         "elements\n");
+}
+
+TEST(Errors, NothingFromAFileIsObeyedByATerminal) {
+  const TemporaryFolder folder;
+  folder.write("run/run.json",
+               R"({"recipe": "\u001b[31m\u0007", "seed": 0, "device": "cpu", "data": "",)"
+               R"( "settings": {}})");
+  folder.write("other/run.json", "{\"recipe\": \x1b[2J}");
+  for (const char* name : {"run", "other"}) {
+    const ProgramRun run = run_program("eval " + (folder / name).string());
+    EXPECT_EQ(run.code, 2);
+    EXPECT_THAT(run.err, testing::HasSubstr("does not describe a run: "));
+    EXPECT_EQ(std::count_if(run.err.begin(), run.err.end(), [](char c) { return c < ' '; }), 1)
+        << run.err;  // the end of the line
   }
 }
 

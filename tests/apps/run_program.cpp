@@ -44,6 +44,12 @@ ProgramRun run_program(const std::string& arguments) {
   return run_shell(program_file() + " " + arguments);
 }
 
+ProgramRun run_line(const std::string& line) {
+  ::setenv("antichain", program_file().c_str(), 1);
+  ::setenv("ANTICHAIN_LINE", line.c_str(), 1);  // needs no quoting
+  return run_shell("bash -c 'eval \"$ANTICHAIN_LINE\"'");
+}
+
 ProgramRun run_program_on_terminal(const std::string& arguments) {
   return run_shell("TERM=xterm script -qec '" + program_file() + " " + arguments + "' /dev/null");
 }

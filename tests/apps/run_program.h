@@ -16,6 +16,8 @@ struct ProgramRun {
 
 /// Runs `antichain <arguments>`; the arguments are written for a shell.
 ProgramRun run_program(const std::string& arguments);
+/// Runs a line for bash, in which $antichain is the program.
+ProgramRun run_line(const std::string& line);
 /// Runs it on a terminal; everything arrives in `out`.
 ProgramRun run_program_on_terminal(const std::string& arguments);
 

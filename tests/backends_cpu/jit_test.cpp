@@ -268,6 +268,25 @@ TEST_F(Jit, FilesThatAreNotWhatTheyWereAreMadeAnew) {
   EXPECT_EQ(next.statistics().compiled, 1);
 }
 
+// What a cache gives back need not be code that this LLVM can load.
+TEST_F(Jit, WhatCannotBeLoadedIsCompiledAnew) {
+  jit_->compile(some_code()).get();
+  const fs::path file = fs::directory_iterator(folder_)->path();
+  const CodeCache cache(folder_);
+  const std::string key = file.stem().string();
+  const auto whole = cache.load(key);
+  ASSERT_TRUE(whole);
+  for (const std::string& other :
+       {std::string("no object file"), std::string(), whole->substr(0, 64)}) {
+    cache.store(key, other);
+    JitCompiler next(folder_);
+    EXPECT_EQ(call(next.compile(some_code()).get(), 5), 11);
+    EXPECT_EQ(next.statistics().compiled, 1);
+    EXPECT_EQ(next.statistics().loaded, 0);
+    EXPECT_EQ(cache.load(key), whole);
+  }
+}
+
 TEST_F(Jit, WorksWithoutAFolderOrInOneThatCannotBeWritten) {
   for (const char* folder : {"", "/proc/nothing/here"}) {
     JitCompiler compiler{fs::path(folder)};

@@ -173,6 +173,21 @@ TEST(DefaultThreads, MustBeANumber) {
   }
 }
 
+TEST(DefaultThreads, OfOpenMPAreNotAnyNumberEither) {
+  for (const char* wrong : {"100000", "1025,4"}) {
+    try {
+      default_threads(nullptr, wrong);
+      ADD_FAILURE() << wrong << " is taken";
+    } catch (const InvalidArgument& error) {
+      EXPECT_EQ(error.what(), std::string("OMP_NUM_THREADS is '") + wrong +
+                                  "'; it must be a number of threads from 1 to 1024");
+    }
+  }
+  for (const char* nonsense : {"0", "-1", "99999999999999999999"}) {  // as OpenMP ignores it
+    EXPECT_EQ(default_threads(nullptr, nonsense), usable_cores()) << nonsense;
+  }
+}
+
 // Trains a few steps of a model with large and small layers and returns losses and parameters.
 std::vector<Tensor> train(int threads, const std::function<Var(Graph&)>& build,
                           const Feeds& feeds) {

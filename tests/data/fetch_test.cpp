@@ -3,11 +3,16 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <netinet/in.h>
 #include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include "antichain/base/error.h"
 #include "antichain/base/sha256.h"
@@ -254,6 +259,91 @@ TEST_F(Downloads, OfOneFileDoNotRunTwiceAtOnce) {
   EXPECT_EQ(error_of(server), part.string() + " is being downloaded by another process");
   ::close(other);
   EXPECT_EQ(error_of(server), "");
+}
+
+// Four bytes a second are enough to keep a connection alive for years.
+class DrippingServer {
+ public:
+  DrippingServer() : listener_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    ::bind(listener_, reinterpret_cast<const sockaddr*>(&address), size);
+    ::listen(listener_, 1);
+    ::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
+    port_ = ntohs(address.sin_port);
+    thread_ = std::thread([this] { serve(); });
+  }
+  ~DrippingServer() {
+    ::shutdown(listener_, SHUT_RDWR);
+    thread_.join();
+    ::close(listener_);
+  }
+  DrippingServer(const DrippingServer&) = delete;
+  DrippingServer& operator=(const DrippingServer&) = delete;
+
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(port_) + "/file"; }
+
+ private:
+  void serve() const {
+    const int client = ::accept(listener_, nullptr, nullptr);
+    const std::string header = "HTTP/1.1 200 OK\r\nContent-Length: 300003\r\n\r\n";
+    ssize_t sent = ::send(client, header.data(), header.size(), MSG_NOSIGNAL);
+    for (int i = 0; i < 200 && sent > 0; ++i) {  // until the other side has enough of it
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      sent = ::send(client, "a", 1, MSG_NOSIGNAL);
+    }
+    ::close(client);
+  }
+
+  int listener_, port_ = 0;
+  std::thread thread_;
+};
+
+TEST_F(Downloads, ThatAreTooSlowAreGivenUp) {
+  const DrippingServer server;
+  Download slow{.url = server.url(),
+                .target = target,
+                .bytes = 300'003,
+                .sha256 = digest(content),
+                .lowest_speed = 1000,
+                .speed_seconds = 2,
+                .progress = [](std::int64_t) {}};
+  const auto start = std::chrono::steady_clock::now();
+  try {
+    download(slow);
+    ADD_FAILURE() << "it came to an end";
+  } catch (const DataError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("the download broke off after "));
+    EXPECT_THAT(error.what(), testing::HasSubstr("run it again to go on from there"));
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(15));
+  EXPECT_GT(std::filesystem::file_size(part), 0U);
+}
+
+TEST_F(Downloads, ShowNoPassword) {
+  const HttpServer server([&](const Request&) { return http_answer("404 Not Found", "no"); });
+  Download wanted = this->wanted(server);
+  wanted.url.insert(std::string("http://").size(), "me:secret@");
+  expect_error<DataError>(server.url() + "/file: the server answers with status 404",
+                          [&] { download(wanted); });
+  EXPECT_EQ(shown_url("https://a:b@host/x@y?z=@"), "https://host/x@y?z=@");
+  EXPECT_EQ(shown_url("https://a:p@ss@host"), "https://host");
+  EXPECT_EQ(shown_url("https://host/x@y"), "https://host/x@y");
+}
+
+TEST_F(Downloads, GoIntoNoLinkAndNoFileOfOthers) {
+  const HttpServer server([&](const Request& request) { return serve(request); });
+  folder.write("precious", "text");
+  std::filesystem::create_symlink("precious", part);
+  EXPECT_EQ(error_of(server),
+            "cannot write '" + part.string() + "': Too many levels of symbolic links");
+  EXPECT_EQ(read_text(folder.path() / "precious"), "text");
+  std::filesystem::remove(part);
+  ASSERT_EQ(::mkfifo(part.c_str(), 0600), 0);
+  EXPECT_EQ(error_of(server), "cannot write '" + part.string() +
+                                  "': it is there already, and not left by a download of yours");
 }
 
 // The real files, if they are here, through the server: names, sizes and checksums are theirs.

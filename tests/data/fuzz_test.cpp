@@ -13,6 +13,7 @@
 #include "antichain/data/tar.h"
 #include "antichain/data/text_lines.h"
 #include "antichain/data/uci_har.h"
+#include "tests/data/damage.h"
 #include "tests/data/test_files.h"
 
 namespace antichain::data::fuzz_test {
@@ -110,26 +111,10 @@ TEST_P(Fuzz, SurvivesTruncation) {
 }
 
 TEST_P(Fuzz, SurvivesMutation) {
-  const std::string& valid = GetParam().valid;
-  const RandomStream stream = {.seed = 2};
-  std::int64_t draw = 0;
-  const auto below = [&](std::size_t end) { return random_word(stream, draw++) % end; };
+  Damage damage(2);
   for (int round = 0; round < 3000; ++round) {
     SCOPED_TRACE(round);
-    std::string content = valid;
-    for (std::size_t changes = 1 + below(4); changes > 0; --changes) {
-      char& byte = content[below(content.size())];
-      // One bit, any byte, or a character that means something somewhere.
-      switch (below(3)) {
-        case 0: byte = static_cast<char>(byte ^ 1 << below(8)); break;
-        case 1: byte = static_cast<char>(below(256)); break;
-        default: byte = std::string_view("0189-,:\n\r\t\" ({'")[below(15)]; break;
-      }
-    }
-    if (below(8) == 0) {
-      content.insert(below(content.size()), content.substr(below(content.size()), below(20)));
-    }
-    try_to_read(content);
+    try_to_read(damage.apply(GetParam().valid));
   }
 }
 

@@ -15,6 +15,7 @@
 #include "antichain/ops/state/random.h"
 #include "antichain/ops/state/reports.h"
 #include "antichain/ops/state/state_ops.h"
+#include "antichain/session/eager.h"
 #include "tests/conformance/remote_backend.h"
 #include "tests/tensor/expect_error.h"
 
@@ -87,6 +88,57 @@ TEST(Session, StatesOfAnotherShapeAreRefused) {
   expect_error<InvalidArgument>(
       "state 'w' has a value of f64[3] in this session, the graph declares f32[2]",
       [&] { session.compile({w}); });
+}
+
+// What was compiled counts on types and shapes: another value would be read as what it is not.
+TEST(Session, StatesInUseKeepTheirTypeAndShape) {
+  Session session;
+  Graph graph = session.graph();
+  const Executable twice = session.compile({parameter("w", zeros(graph, f32, {2})) * 2});
+  StateStore& states = session.states();
+  expect_error<InvalidArgument>(
+      "state 'w' is f32[2] in the graphs of this session, the value is f32[1000]",
+      [&] { states.set("w", Tensor::zeros(f32, {1000})); });
+  expect_error<InvalidArgument>(
+      "state 'w' is f32[2] in the graphs of this session, the value is i32[2]",
+      [&] { states.set("w", Tensor::zeros(i32, {2})); });
+  expect_error<InvalidArgument>("state 'w' cannot be set to nothing",
+                                [&] { states.set("w", Tensor()); });
+  states.set("w", Tensor::full(f32, {2}, 3));
+  EXPECT_EQ(twice({})[0].to_vector<float>(), (std::vector<float>{6, 6}));
+}
+
+TEST(Session, StatesOfEagerGraphsKeepTheirTypeToo) {
+  Session session;
+  Eager eager(session);
+  const Var w = parameter("w", eager(Tensor::full(f32, {2}, 1)));
+  EXPECT_EQ(w.value().to_vector<float>(), (std::vector<float>{1, 1}));
+  EXPECT_THROW(session.states().set("w", Tensor::zeros(f32, {3})), InvalidArgument);
+}
+
+TEST(Session, AllStatesAreSetTogetherOrNone) {
+  Session session;
+  Graph graph = session.graph();
+  const Var a = parameter("a", zeros(graph, f32, {2})), b = parameter("b", zeros(graph, f32, {3}));
+  const Executable run = session.compile({a, b});
+  StateStore& states = session.states();
+  const StateStore::Values before = states.all();
+  StateStore::Values values = before;
+  values["a"] = Tensor::full(f32, {2}, 1);
+  values["b"] = Tensor::zeros(f32, {4});
+  expect_error<InvalidArgument>(
+      "state 'b' is f32[3] in the graphs of this session, the value is f32[4]",
+      [&] { states.set_all(values); });
+  values.erase("b");
+  expect_error<InvalidArgument>("there is no value for the state 'b' of f32[3]",
+                                [&] { states.set_all(values); });
+  values["b"] = Tensor::full(f32, {3}, 2);
+  values["c"] = Tensor::full(f32, {3}, 2);
+  expect_error<InvalidArgument>("there is a value for 'c', which is no state of this session",
+                                [&] { states.set_all(values); });
+  EXPECT_TRUE(bit_equal(states.get("a"), before.at("a")));  // nothing was set so far
+  states.set_all(values, StateStore::Unknown::taken);
+  EXPECT_EQ(run({})[0].to_vector<float>(), (std::vector<float>{1, 1}));
 }
 
 TEST(Session, UpdatesMayBeAnyValue) {

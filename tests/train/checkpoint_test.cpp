@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "tests/base/temporary_folder.h"
 #include "tests/tensor/expect_error.h"
@@ -62,6 +64,124 @@ TEST(Checkpoint, TheNewestIsTakenAndOldOnesGo) {
   }
   EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"step-00000010", "step-00000100"}));
   EXPECT_EQ(load_checkpoint(folder.path())->state.step, 100);
+}
+
+// As text, "step-100000000" comes before "step-99999999".
+TEST(Checkpoint, TheirOrderIsThatOfTheirNumbers) {
+  const TemporaryFolder folder;
+  for (const std::int64_t step : {99'999'998, 99'999'999, 100'000'000, 100'000'001}) {
+    save_checkpoint(folder.path(), sample(step), 2);
+    EXPECT_EQ(load_checkpoint(folder.path())->state.step, step);
+  }
+  EXPECT_EQ(names_in(folder.path()),
+            (std::vector<std::string>{"step-100000000", "step-100000001"}));
+  Checkpoint last = sample(100'000'001);
+  last.state.finished = true;
+  save_checkpoint(folder.path(), last, 1);
+  EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"step-100000001-final"}));
+}
+
+TEST(Checkpoint, FoldersThatAreCalledOtherwiseAreLeftAlone) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> others = {"step-", "step-12-old", "step-by-step", "step--1"};
+  for (const std::string& other : others) {
+    std::filesystem::create_directory(folder / other);
+  }
+  EXPECT_FALSE(load_checkpoint(folder.path()).has_value());
+  save_checkpoint(folder.path(), sample(5), 1);
+  save_checkpoint(folder.path(), sample(6), 1);
+  EXPECT_EQ(load_checkpoint(folder.path())->state.step, 6);
+  EXPECT_EQ(names_in(folder.path()).size(), others.size() + 1);
+}
+
+TEST(Checkpoint, NumbersThatAreNotFiniteComeBack) {
+  const TemporaryFolder folder;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  Checkpoint written = sample(7);
+  written.state.loss_total = kInfinity;
+  written.state.best_score = std::nan("");
+  written.state.history["test/loss"] = {{1, std::nan(""), 1}, {2, -kInfinity, 2}};
+  save_checkpoint(folder.path(), written, 1);
+  const TrainState read = load_checkpoint(folder.path())->state;
+  EXPECT_EQ(read.loss_total, kInfinity);
+  EXPECT_TRUE(std::isnan(read.best_score));
+  EXPECT_TRUE(std::isnan(read.history.at("test/loss")[0].value));
+  EXPECT_EQ(read.history.at("test/loss")[1].value, -kInfinity);
+  // Files of the past have null.
+  std::string text = read_text(folder / "step-00000007/state.json");
+  text.replace(text.find("\"nan\""), 5, "null");
+  write_text(folder / "step-00000007/state.json", text);
+  EXPECT_TRUE(std::isnan(load_checkpoint(folder.path())->state.best_score));
+}
+
+// Changes a part of a whole state.json and expects one sentence about it.
+void expect_bad_state(const std::string& part, const std::string& instead, const std::string& why) {
+  const TemporaryFolder folder;
+  save_checkpoint(folder.path(), sample(7), 1);
+  const std::string path = folder / "step-00000007/state.json";
+  std::string text = read_text(path);
+  ASSERT_NE(text.find(part), std::string::npos) << text;
+  text.replace(text.find(part), part.size(), instead);
+  write_text(path, text);
+  try {
+    load_checkpoint(folder.path());
+    ADD_FAILURE() << instead << " is taken";
+  } catch (const DataError& error) {
+    EXPECT_THAT(error.what(),
+                testing::StartsWith("'" + path + "' is not the state of a training run: " + why));
+  }
+}
+
+TEST(Checkpoint, StatesThatCannotBeAreRefused) {
+  const std::string deep(100'000, '[');
+  expect_bad_state("\"epoch\": 3", "\"epoch\": 0", "'epoch' must be a whole number within [1, ");
+  expect_bad_state("\"epoch\": 3", "\"epoch\": 1e300", "'epoch' must be a whole number");
+  expect_bad_state("\"epoch\": 3", "\"epoch\": 2.5", "'epoch' must be a whole number");
+  expect_bad_state("\"epoch\": 3", "\"epoch\": 18446744073709551615", "'epoch' must be a whole");
+  expect_bad_state("\"epoch\": 3", "\"epoch\": 3, \"epoch\": 3", "'epoch' is in it twice");
+  expect_bad_state("\"epoch\": 3", "\"epoc\": 3", "it lacks 'epoch'");
+  expect_bad_state("\"step\": 7", "\"step\": -7", "'step' must be a whole number within [0, ");
+  expect_bad_state("\"best_epoch\": 2", "\"best_epoch\": 4", "'best_epoch' must be");
+  expect_bad_state("\"finished\": false", "\"finished\": 0", "'finished' is neither true nor");
+  expect_bad_state("\"loss_samples\": 64", "\"loss_samples\": " + deep,
+                   "it is nested more than 8 deep");
+  expect_bad_state("\"train/loss\": [", "\"train/loss\": [[1], ", "a point of the curve");
+  expect_bad_state("\"history\": {", "\"history\": [], \"other\": {", "'history' is no object");
+}
+
+TEST(Checkpoint, CurvesWithoutPointsAreNone) {
+  const TemporaryFolder folder;
+  Checkpoint written = sample(7);
+  written.state.history = {{"train/loss", {}}};
+  save_checkpoint(folder.path(), written, 1);
+  EXPECT_TRUE(load_checkpoint(folder.path())->state.history.empty());
+}
+
+TEST(Checkpoint, ADamagedOneNamesTheOneBeforeIt) {
+  const TemporaryFolder folder;
+  for (const std::int64_t step : {1, 2, 3}) {
+    save_checkpoint(folder.path(), sample(step), 3);
+  }
+  const auto sentence = [&] {
+    try {
+      load_checkpoint(folder.path());
+      return std::string();
+    } catch (const DataError& error) {
+      return std::string(error.what());
+    }
+  };
+  const auto damage = [&](const std::string& name) {
+    const std::string path = folder / (name + "/model.safetensors");
+    write_text(path, read_text(path).substr(0, 20));
+  };
+  damage("step-00000003");
+  EXPECT_THAT(sentence(), testing::HasSubstr(
+                              "; '" + (folder / "step-00000002").string() + "' is whole: remove '" +
+                              (folder / "step-00000003").string() + "' to go on from there"));
+  damage("step-00000002");
+  EXPECT_THAT(sentence(), testing::HasSubstr((folder / "step-00000001").string() + "' is whole"));
+  damage("step-00000001");
+  EXPECT_THAT(sentence(), testing::Not(testing::HasSubstr("is whole")));
 }
 
 TEST(Checkpoint, WhatAKilledRunLeftHalfMadeIsNotSeen) {

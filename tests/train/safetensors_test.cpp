@@ -69,7 +69,22 @@ TEST(Safetensors, BrokenFilesAreOneSentence) {
   expect("abc", "it has 3 bytes");
   expect(file_of("{}").substr(0, 9), "its header of 2 bytes does not fit into its 9 bytes");
   expect(file_of("[]"), "its header is not a JSON object");
-  expect(file_of("{"), "its header is not a JSON object");
+  expect(file_of(R"({"w":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
+                 R"("w":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})",
+                 "a"),
+         "'w' is in it twice");
+  expect(file_of("{\"w\":" + std::string(100'000, '[')), "it is nested more than 3 deep");
+  expect(file_of(R"({"w":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})", "ab"),
+         "there are bytes of no tensor before 'w'");
+  expect(file_of(R"({"w":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", "ab"),
+         "there are bytes of no tensor at its end");
+  expect(file_of(R"({"w":{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]}})", "\1\2"),
+         "'w' holds bools that are neither 0 nor 1");
+  // Both fit into the file, and into each other.
+  expect(file_of(R"({"v":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},)"
+                 R"("w":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})",
+                 "abcd"),
+         "'w' overlaps another tensor");
   expect(file_of(R"({"w":3})"), "the entry of 'w' lacks dtype, shape or data_offsets");
   expect(file_of(R"({"w":{"dtype":"F8","shape":[1],"data_offsets":[0,1]}})", "a"),
          "'w' has the unknown type \"F8\"");
@@ -90,8 +105,17 @@ TEST(Safetensors, BrokenFilesAreOneSentence) {
                  "ab"),
          "'w' overlaps another tensor");
   expect(file_of(R"({"__metadata__":{"a":1}})"), "its metadata 'a' is not a text");
-  expect_error<DataError>("cannot read '" + (folder / "none").string() + "'",
-                          [&] { load_safetensors(folder / "none"); });
+  expect_error<DataError>(
+      "cannot read '" + (folder / "none").string() + "': No such file or directory",
+      [&] { load_safetensors(folder / "none"); });
+}
+
+TEST(Safetensors, WhatIsNoFileIsNotRead) {
+  const TemporaryFolder folder;
+  expect_error<DataError>("cannot read '" + folder.path().string() + "': Is a directory",
+                          [&] { load_safetensors(folder.path()); });
+  expect_error<DataError>("cannot read '/dev/zero': it is no regular file",
+                          [] { load_safetensors("/dev/zero"); });
 }
 
 TEST(Safetensors, AFileThatCannotBeWrittenLeavesNothing) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "antichain/nn/layers.h"
@@ -308,6 +309,113 @@ TEST(Trainer, BadStepsAreInNoMeanWhereTheyMayHappen) {
       "the loss is inf after step 5, and 2 times in a row; a smaller lr may help", [&] {
         train_on({1, bad, 1, bad, bad}, 1);
       });
+}
+
+// Stops in the middle of the second epoch and gives the checkpoint to `change`.
+void expect_refusal(const std::string& why, const std::function<void(Checkpoint&)>& change,
+                    TrainOptions options = {.epochs = 3}) {
+  const TemporaryFolder folder;
+  std::int64_t steps = 0;
+  Model first, second;
+  first.train({.epochs = 3, .folder = folder.path(), .stop = [&] { return ++steps == 6; }});
+  Checkpoint checkpoint = load_checkpoint(folder / "checkpoints").value();
+  change(checkpoint);
+  std::filesystem::remove_all(folder / "checkpoints");
+  save_checkpoint(folder / "checkpoints", checkpoint, 1);
+  options.folder = folder.path();
+  options.resume = true;
+  const StateStore::Values before = second.session.states().all();
+  expect_error<DataError>("the checkpoint in '" + folder.path().string() +
+                              "' does not fit this model and these data: " + why,
+                          [&] { second.train(options); });
+  for (const auto& [name, value] : before) {  // nothing was taken over
+    EXPECT_TRUE(bit_equal(value, second.session.states().get(name))) << name;
+  }
+}
+
+TEST(Trainer, ACheckpointOfAnotherModelIsRefused) {
+  const std::string bias = "mlp.0.bias";
+  expect_refusal("state 'mlp.0.bias' is f32[8] in the graphs of this session, the value is f32[9]",
+                 [&](Checkpoint& c) { c.states[bias] = Tensor::zeros(f32, {9}); });
+  expect_refusal("state 'mlp.0.bias' is f32[8] in the graphs of this session, the value is i32[8]",
+                 [&](Checkpoint& c) { c.states[bias] = Tensor::zeros(i32, {8}); });
+  expect_refusal("there is no value for the state 'mlp.0.bias' of f32[8]",
+                 [&](Checkpoint& c) { c.states.erase(bias); });
+  expect_refusal("there is a value for 'other', which is no state of this session",
+                 [](Checkpoint& c) { c.states["other"] = Tensor::zeros(f32, {8}); });
+  expect_refusal("state 'mlp.0.bias' is f32[8] in the graphs of this session, the value is f32[1]",
+                 [&](Checkpoint& c) {
+                   c.best = c.states;
+                   c.best[bias] = Tensor::zeros(f32, {1});
+                 });
+}
+
+TEST(Trainer, ACheckpointOfOtherDataIsRefused) {
+  expect_refusal("it is in epoch 7, of 3", [](Checkpoint& c) { c.state.epoch = 7; });
+  expect_refusal("it is at step 6, which is not batch 4 of epoch 2 where an epoch has 4 batches",
+                 [](Checkpoint& c) { c.state.batch = 4; });
+  expect_refusal("it is at step 7, which is not batch 2 of epoch 2 where an epoch has 4 batches",
+                 [](Checkpoint& c) { c.state.step = 7; });
+  for (const std::int64_t most : {5, 6}) {
+    expect_refusal("it has done 6 steps already, so it cannot end after " + std::to_string(most) +
+                       " (max_steps)",
+                   [](Checkpoint&) {}, {.epochs = 3, .max_steps = most});
+  }
+}
+
+TEST(Trainer, TwoTrainingsDoNotShareAFolder) {
+  const TemporaryFolder folder;
+  Model first, second;
+  std::string sentence;
+  first.train({.epochs = 1, .folder = folder.path(), .progress = [&](const TrainProgress& p) {
+                 if (p.step == 2) {
+                   try {
+                     second.train({.epochs = 1, .folder = folder.path(), .resume = true});
+                   } catch (const DataError& error) {
+                     sentence = error.what();
+                   }
+                 }
+               }});
+  EXPECT_EQ(sentence,
+            "'" + folder.path().string() + "' is in use: another training is running in it");
+  // Nor does a new one begin where an old one has left its checkpoints: it would lose its own.
+  expect_error<InvalidArgument>("'" + folder.path().string() +
+                                    "' already holds checkpoints; resume, or choose another folder",
+                                [&] { second.train({.epochs = 1, .folder = folder.path()}); });
+  EXPECT_TRUE(second.train({.epochs = 1, .folder = folder.path(), .resume = true}).finished);
+}
+
+// The loss is a number up to the end, the states that the last update leaves behind are none.
+TEST(Trainer, ADivergedRunIsReadAgain) {
+  const TemporaryFolder folder;
+  const auto train = [&](bool resume) {
+    Session session;
+    Graph graph = session.graph();
+    const Var x = graph.input("x", f32, {"n"});
+    const Var loss = mean(x) * parameter("w", full(graph, f32, {}, 1));
+    const Executable step = session.compile({loss}, {.updates = optim::sgd(loss, {.lr = 1e38})});
+    Graph other = session.graph();
+    const Var y = other.input("x", f32, {"n"});
+    const Executable evaluation =
+        session.compile({y * parameter("w", full(other, f32, {}, 1)) * 0});
+    const auto set =
+        std::make_shared<data::TensorDataset>(data::Batch{{"x", Tensor::full(f32, {4}, 1e10)}});
+    data::Batches batches(set, {.batch = 4});
+    return Trainer({.step = step,
+                    .batches = batches,
+                    .states = session.states(),
+                    .evaluations = {{"test", evaluation, set}}},
+                   {.epochs = 1, .folder = folder.path(), .resume = resume, .patience = 1})
+        .run();
+  };
+  const TrainResult first = train(false);
+  EXPECT_TRUE(std::isnan(first.scores.at("test").loss));
+  EXPECT_TRUE(first.is_diverged());
+  const TrainResult again = train(true);
+  EXPECT_TRUE(again.is_diverged());
+  EXPECT_TRUE(std::isnan(again.history.at("test/loss").back().value));
+  Model model;
+  EXPECT_FALSE(model.train({.epochs = 1}).is_diverged());
 }
 
 TEST(Trainer, MistakesAreSentences) {

@@ -182,9 +182,10 @@ struct JitCompiler::Impl {
     return digest.finish();
   }
 
-  ClusterLoop load(const std::string& name, const std::string& object) {
+  ClusterLoop load(const std::string& object) {
     llvm::orc::LLJIT* const jit = target().jit.get();
-    llvm::orc::JITDylib& library = checked(jit->createJITDylib(name), "a library for it");
+    llvm::orc::JITDylib& library =
+        checked(jit->createJITDylib(std::to_string(libraries++)), "a library for it");
     check(jit->addObjectFile(library, llvm::MemoryBuffer::getMemBufferCopy(object)), "its object");
     return checked(jit->lookup(library, kClusterFunction), "its function").toPtr<ClusterLoop>();
   }
@@ -192,13 +193,18 @@ struct JitCompiler::Impl {
   ClusterLoop make(const std::string& code) {
     const std::string name = key(code);
     if (const auto object = cache.load(name)) {
-      ++loaded;
-      return load(name, *object);
+      try {
+        const ClusterLoop loop = load(*object);
+        ++loaded;
+        return loop;
+      } catch (const InternalError&) {  // of another LLVM, or from a disk that lies
+        cache.remove(name);
+      }
     }
     const std::string object = generate(code, target().machine, llvm::CodeGenFileType::ObjectFile);
     cache.store(name, object);
     ++compiled;
-    return load(name, object);
+    return load(object);
   }
 
   CodeCache cache;
@@ -206,7 +212,7 @@ struct JitCompiler::Impl {
   std::unique_ptr<Target> made_target;
   std::mutex mutex;                                                        // of `known`
   std::unordered_map<std::string, std::shared_future<ClusterLoop>> known;  // by code
-  std::atomic<int> compiled = 0, loaded = 0;
+  std::atomic<int> compiled = 0, loaded = 0, libraries = 0;
   BackgroundTasks tasks{usable_cores()};  // the last member: they use all others
 };
 
@@ -234,7 +240,7 @@ std::shared_ptr<JitCompiler> make_jit_compiler() {
   static std::mutex mutex;
   static std::map<std::filesystem::path, std::weak_ptr<JitCompiler>> made;  // by folder
   const std::lock_guard lock(mutex);
-  const std::filesystem::path folder = default_cache_folder();
+  const std::filesystem::path folder = default_code_folder();
   std::shared_ptr<JitCompiler> compiler = made[folder].lock();
   if (!compiler) {
     compiler = std::make_shared<JitCompiler>(folder);

@@ -5,15 +5,16 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <fstream>
 #include <limits>
+#include <sstream>
 #include <vector>
 
 #include "antichain/backends/cpu/scans/scan_choice.h"
 #include "antichain/backends/cpu/scans/scan_lanes.h"
 #include "antichain/backends/cpu/threads/parallel.h"
-#include "antichain/base/atomic_file.h"
 #include "antichain/base/code_cache.h"
+#include "antichain/base/input_file.h"
+#include "antichain/base/output_file.h"
 
 namespace antichain::cpu {
 
@@ -128,7 +129,9 @@ void save_scan_costs(const std::filesystem::path& file, const ScanCosts& costs) 
 }
 
 ScanCosts load_scan_costs(const std::filesystem::path& file) {
-  std::ifstream lines(file);
+  constexpr std::uintmax_t kMostBytes = 1 << 16;
+  // Bits depend on it, so nobody else may have written it.
+  std::istringstream lines(read_own_file(file, kMostBytes).value_or(""));
   ScanCosts costs;
   for (const NamedScanCost& named : kScanCosts) {
     std::string name;

@@ -39,7 +39,10 @@ int default_threads(const char* ours, const char* openmp) {
     const std::optional<std::int64_t> threads =
         parse_number<std::int64_t>(text.substr(0, text.find(',')));
     if (threads && *threads >= 1) {
-      return static_cast<int>(std::min<std::int64_t>(*threads, kMostThreads));
+      require(*threads <= kMostThreads,
+              "OMP_NUM_THREADS is '{}'; it must be a number of threads from 1 to {}", text,
+              kMostThreads);
+      return static_cast<int>(*threads);
     }
   }
   const std::vector<int> cores = cores_before_openmp_binding();

@@ -118,13 +118,14 @@ std::string compile_kernel(const std::string& text, int architecture) {
 
 class CodeLoader::Code {
  public:
+  const std::string* text = nullptr;  // lies where the codes are kept
   std::shared_future<std::string> compiled;
   cudaLibrary_t library = nullptr;  // made of it when a function is asked for
 };
 
 struct CodeLoader::Impl {
   int architecture;
-  CodeCache cache{default_cache_folder()};
+  CodeCache cache{default_code_folder()};
   std::mutex mutex;                             // of `codes` and what they hold
   std::unordered_map<std::string, Code> codes;  // by text
   BackgroundTasks tasks{usable_cores()};        // the last member: they use all others
@@ -137,6 +138,25 @@ struct CodeLoader::Impl {
       cache.store(key, *code);
     }
     return *code;
+  }
+
+  // Loads what was compiled; what came from the disk and cannot be loaded is compiled anew.
+  cudaLibrary_t library_of(const std::string& text, const std::string& compiled) {
+    cudaLibrary_t library = nullptr;
+    if (load(compiled, library) == cudaSuccess) {
+      return library;
+    }
+    static_cast<void>(cudaGetLastError());
+    const std::string key = key_of(text, architecture);
+    cache.remove(key);
+    const std::string again = compile_kernel(text, architecture);
+    check(load(again, library), "loading a kernel");
+    cache.store(key, again);
+    return library;
+  }
+
+  static cudaError_t load(const std::string& code, cudaLibrary_t& library) {
+    return cudaLibraryLoadData(&library, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
   }
 };
 
@@ -154,8 +174,10 @@ CodeLoader::~CodeLoader() {
 
 CodeLoader::Code& CodeLoader::start(const std::string& text) {
   const std::lock_guard<std::mutex> lock(impl_->mutex);
-  Code& code = impl_->codes[text];
+  const auto place = impl_->codes.try_emplace(text).first;
+  Code& code = place->second;
   if (!code.compiled.valid()) {
+    code.text = &place->first;
     code.compiled =
         impl_->tasks.start([impl = impl_.get(), text] { return impl->machine_code(text); });
   }
@@ -166,9 +188,7 @@ cudaKernel_t CodeLoader::load(Code& code, const std::string& name) {
   const std::string& compiled = code.compiled.get();
   const std::lock_guard<std::mutex> lock(impl_->mutex);
   if (code.library == nullptr) {
-    check(cudaLibraryLoadData(&code.library, compiled.data(), nullptr, nullptr, 0, nullptr, nullptr,
-                              0),
-          "loading a kernel");
+    code.library = impl_->library_of(*code.text, compiled);
   }
   cudaKernel_t kernel = nullptr;
   check(cudaLibraryGetKernel(&kernel, code.library, name.c_str()), "loading a kernel");

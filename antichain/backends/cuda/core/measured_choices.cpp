@@ -9,7 +9,7 @@
 
 namespace antichain::cuda {
 
-MeasuredChoices::MeasuredChoices(int gpu) : cache_(default_cache_folder()) {
+MeasuredChoices::MeasuredChoices(int gpu) : cache_(default_code_folder()) {
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, gpu), "asking for its name");
   gpu_ = fmt::format("{} with {} multiprocessors", properties.name, properties.multiProcessorCount);

@@ -1,0 +1,155 @@
+#include "antichain/base/output_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <random>
+#include <utility>
+
+#include "antichain/base/error.h"
+#include "antichain/base/file_error.h"
+
+namespace antichain {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr mode_t kEverybodyReads = 0644, kPermissions = 0777;
+
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+// Where a chain of links ends, also when there is nothing yet.
+fs::path followed(const fs::path& path) {
+  constexpr int kMostLinks = 40;  // as many as Linux follows
+  fs::path target = path;
+  for (int links = 0; links <= kMostLinks; ++links) {
+    std::error_code no_link;
+    const fs::path next = fs::read_symlink(target, no_link);
+    if (no_link) {
+      return target;
+    }
+    target = next.is_absolute() ? next : target.parent_path() / next;
+  }
+  fail_on_file("write", path, ELOOP);
+}
+
+// Nobody else can know it beforehand, and nothing that has it is touched.
+fs::path aside_in(const fs::path& folder) {
+  std::random_device random;
+  return folder / fmt::format("{}{:08x}{:08x}.tmp", kAsidePrefix, random(), random());
+}
+
+int write_all(int file, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file, bytes.data(), bytes.size());
+    if (written < 0) {
+      if (errno == EINTR) {
+        continue;
+      }
+      return errno;
+    }
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+}  // namespace
+
+OutputFile::OutputFile(const fs::path& path) : path_(path), target_(followed(path)) {
+  struct stat found = {};
+  const bool is_there = ::stat(target_.c_str(), &found) == 0;
+  if (!is_there && errno != ENOENT) {
+    fail_on_file("write", path_, errno);
+  }
+  if (is_there && S_ISDIR(found.st_mode)) {
+    fail_on_file("write", path_, EISDIR);
+  }
+  if (!is_there || S_ISREG(found.st_mode)) {
+    open_aside(is_there ? found.st_mode & kPermissions : kEverybodyReads);
+    return;
+  }
+  file_ = ::open(target_.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+  if (file_ < 0) {
+    fail_on_file("write", path_, errno);
+  }
+}
+
+void OutputFile::open_aside(unsigned mode) {
+  aside_ = aside_in(folder_of(target_));
+  file_ = ::open(aside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+  if (file_ < 0) {
+    fail_on_file("write", path_, errno);
+  }
+}
+
+OutputFile::~OutputFile() {
+  if (file_ >= 0) {
+    ::close(file_);
+    if (!aside_.empty()) {
+      ::unlink(aside_.c_str());
+    }
+  }
+}
+
+void OutputFile::fail_to_write(int reason) {
+  if (file_ >= 0) {
+    ::close(std::exchange(file_, -1));
+  }
+  if (!aside_.empty()) {
+    ::unlink(aside_.c_str());
+  }
+  fail_on_file("write", path_, reason);
+}
+
+void OutputFile::write(std::span<const std::byte> bytes) {
+  if (const int reason = write_all(file_, bytes); reason != 0) {
+    fail_to_write(reason);
+  }
+}
+
+void OutputFile::commit() {
+  ensure(file_ >= 0, "commit() was called twice");
+  if (!aside_.empty() && ::fsync(file_) != 0) {
+    fail_to_write(errno);
+  }
+  if (::close(std::exchange(file_, -1)) != 0) {
+    fail_to_write(errno);
+  }
+  if (aside_.empty()) {
+    return;
+  }
+  if (::rename(aside_.c_str(), target_.c_str()) != 0) {
+    fail_to_write(errno);
+  }
+  sync_folder(folder_of(target_));
+}
+
+void write_file(const fs::path& path, std::string_view text) {
+  OutputFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+void sync_folder(const fs::path& folder) {
+  const int handle = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_CLOEXEC);
+  if (handle < 0) {
+    if (errno == EACCES) {  // a folder that may be written, but not listed
+      return;
+    }
+    fail_on_file("flush the folder", folder, errno);
+  }
+  const int reason = ::fsync(handle) == 0 ? 0 : errno;
+  ::close(handle);
+  if (reason != 0 && reason != EINVAL) {  // EINVAL: not on this file system
+    fail_on_file("flush the folder", folder, reason);
+  }
+}
+
+}  // namespace antichain

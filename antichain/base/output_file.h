@@ -1,0 +1,47 @@
+// Files that are written whole or not at all: what every writer of Antichain uses.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string_view>
+
+namespace antichain {
+
+/// Collects bytes beside the place where a file shall be, and puts them there by commit(): flushed
+/// to the disk first, then renamed. Whoever reads `path` finds the old file or the new one, also
+/// when this process or the machine dies in between. Without commit() nothing is left behind.
+///
+/// Symbolic links are followed: what they point at is replaced, not they. A device or a pipe is
+/// written straight into and stays what it is.
+class OutputFile {
+ public:
+  /// Throws DataError when the file cannot be made, MachineError when that is the machine's fault.
+  explicit OutputFile(const std::filesystem::path& path);
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+  void commit();
+
+ private:
+  void open_aside(unsigned mode);
+  [[noreturn]] void fail_to_write(int reason);
+
+  std::filesystem::path path_;    // as it was named, for messages
+  std::filesystem::path target_;  // what links lead to
+  std::filesystem::path aside_;   // empty: written straight
+  int file_ = -1;
+};
+
+/// What asides begin with: a process that was killed may have left one behind.
+inline constexpr std::string_view kAsidePrefix = ".antichain-";
+
+/// Writes a file in one go.
+void write_file(const std::filesystem::path& path, std::string_view text);
+/// Flushes a folder to the disk: after that, renames inside it have happened for good.
+void sync_folder(const std::filesystem::path& folder);
+
+}  // namespace antichain

@@ -1,0 +1,170 @@
+"""Kills, errors of the system, full disks, two processes at once: a run ends with the same bits."""
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+from program import MODEL, SECONDS, TRAINING, Failure, check_sentence, go_on_to_the_end
+
+CALLS = ("openat", "write", "fsync", "rename", "mkdir", "unlink", "unlinkat", "close", "flock", "rmdir")
+ERRORS = ("ENOSPC", "EIO", "EACCES", "EMFILE", "EROFS", "EDQUOT")
+
+
+def can_trace():
+    return shutil.which("strace") and subprocess.run(
+        ["strace", "-o", "/dev/null", "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
+def can_mount():
+    return shutil.which("unshare") and subprocess.run(
+        ["unshare", "-rm", "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
+def kills_at_random(program, reference, draw, count):
+    """kill -9 after a random time, again and again, until a run ends by itself."""
+    killed, folder, starts = 0, program.new_folder(), 0
+    while killed < count:
+        begun = (folder / "run.json").exists()
+        process = program.start(["train", "--resume", folder, "--checkpoint-every", "7"] if begun else
+                                [*TRAINING, "--out", folder])
+        starts += 1
+        try:
+            process.wait(timeout=draw.uniform(0.0, 0.25))
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            killed += 1
+        ended = program.finish(process)
+        if ended.code != -signal.SIGKILL:
+            check_sentence(ended, "after a kill", codes=(0,))
+            if (folder / MODEL).read_bytes() != reference:
+                raise Failure("after kills at random: other bits")
+            folder = program.new_folder()
+    go_on_to_the_end(program, folder, reference, "after kills at random")
+    return killed
+
+
+def calls_on_the_folder(program):
+    """Returns which calls of which kind concern the folder of a run: their numbers among all."""
+    folder, log = program.new_folder(), program.folder / "strace.log"
+    program.run([*TRAINING, "--out", folder], ["strace", "-y", "-o", log, "-e", ",".join(CALLS)])
+    seen, found = {}, []
+    for line in log.read_text(errors="replace").splitlines():
+        match = re.match(r"(\w+)\(", line)
+        if match:
+            call = match[1]
+            seen[call] = seen.get(call, 0) + 1
+            if str(folder) in line:
+                found.append((call, seen[call]))
+    return found
+
+
+def inject(program, reference, place, what, name):
+    call, number = place
+    folder = program.new_folder()
+    ended = program.run([*TRAINING, "--out", folder],
+                        ["strace", "-o", "/dev/null", "-e", f"trace={call}",
+                         "-e", f"inject={call}:{what}:when={number}"])
+    return folder, ended, f"{name} at {call} number {number}"
+
+
+def kills_at_calls(program, reference, draw, count):
+    """kill -9 right at a system call on the folder of the run."""
+    places = calls_on_the_folder(program)
+    for _ in range(count):
+        folder, ended, name = inject(program, reference, draw.choice(places), "signal=KILL", "kill")
+        if ended.code not in (-signal.SIGKILL, 128 + signal.SIGKILL):
+            raise Failure(f"{name}: the kill did not happen: {ended.code} {ended.err[-300:]}")
+        go_on_to_the_end(program, folder, reference, name)
+    return count
+
+
+def errors_at_calls(program, reference, draw, count):
+    """A system call on the folder of the run fails once."""
+    places = [place for place in calls_on_the_folder(program) if place[0] not in ("close", "flock")]
+    for _ in range(count):
+        error = draw.choice(ERRORS)
+        folder, ended, name = inject(program, reference, draw.choice(places), f"error={error}", error)
+        check_sentence(ended, name)
+        if ended.code == 2 and error in ("ENOSPC", "EIO", "EDQUOT", "EMFILE"):
+            raise Failure(f"{name}: called the user's mistake: {ended.err}")
+        go_on_to_the_end(program, folder, reference, name)
+    return count
+
+
+FULL_DISK = r"""
+mount -t tmpfs -o size=$SIZE tmpfs "$PLACE" || exit 99
+"$@" --out "$PLACE/run"; code=$?
+mount -o remount,size=64m "$PLACE"
+[ $code -eq 0 ] || [ ! -e "$PLACE/run/run.json" ] ||
+  "$PROGRAM" train --resume "$PLACE/run" --checkpoint-every 7 > /dev/null || exit 98
+[ ! -e "$PLACE/run/run.json" ] || cp "$PLACE/run/$MODEL" "$PLACE.model" || exit 97
+exit $code
+"""
+
+
+def full_disks(program, reference, draw, count):
+    """A disk of a few pages, which gets more room before the run goes on."""
+    for _ in range(count):
+        size = 4096 * draw.randint(1, 40)
+        place = program.new_folder()
+        place.mkdir()
+        environment = {**program.environment, "PLACE": str(place), "SIZE": str(size),
+                       "MODEL": MODEL, "PROGRAM": program.path}
+        process = subprocess.Popen(["unshare", "-rm", "sh", "-c", FULL_DISK, "sh", program.path,
+                                    *TRAINING], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, env=environment)
+        ended, what = program.finish(process), f"a disk of {size} bytes"
+        if ended.code in (97, 98, 99):
+            raise Failure(f"{what}: code {ended.code}: {ended.err[-300:]}")
+        check_sentence(ended, what, codes=(0, 1))
+        model = place.with_suffix(".model")
+        if model.exists() and model.read_bytes() != reference:
+            raise Failure(f"{what}: other bits")
+    return count
+
+
+def two_processes(program, reference, draw, count):
+    """Two processes want one folder: one gets it, the other says so, and nothing is disturbed."""
+    for _ in range(count):
+        folder = program.new_folder()
+        if draw.random() < 0.5:
+            command = [*TRAINING, "--out", folder]
+        else:
+            process = program.start([*TRAINING, "--out", folder])
+            time.sleep(draw.uniform(0, 0.1))
+            process.kill()
+            process.communicate(timeout=SECONDS)
+            if not (folder / "run.json").exists():
+                continue
+            command = ["train", "--resume", folder, "--checkpoint-every", "7"]
+        first = program.start(command)
+        time.sleep(draw.uniform(0, 0.05))
+        ends = [program.finish(each) for each in (program.start(command), first)]
+        for ended in ends:
+            check_sentence(ended, "two processes", codes=(0, 2))
+        if all(ended.code != 0 for ended in ends):
+            raise Failure(f"two processes: neither trains: {[ended.err for ended in ends]}")
+        if (folder / MODEL).read_bytes() != reference:
+            raise Failure("two processes: other bits")
+    return count
+
+
+def signals(program, reference, draw, count):
+    """SIGINT, SIGTERM and SIGHUP at random: a checkpoint, the right exit code, the same bits."""
+    for _ in range(count):
+        which = draw.choice((signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+        folder = program.new_folder()
+        process = program.start([*TRAINING, "--out", folder])
+        time.sleep(draw.uniform(0, 0.2))
+        process.send_signal(which)
+        ended = program.finish(process)
+        # Before the training has begun a signal ends the program as it ends any.
+        if ended.code not in (0, 128 + which, -which):
+            raise Failure(f"{which.name}: exit code {ended.code}: {ended.err[-300:]}")
+        begun = any(folder.glob("checkpoints/step-*"))
+        if ended.code == -which and begun and not (folder / MODEL).exists():
+            raise Failure(f"{which.name}: the training ended without a checkpoint of its last step")
+        if ended.code != 0:
+            go_on_to_the_end(program, folder, reference, which.name)
+    return count
