@@ -64,7 +64,7 @@ Executable::Executable(std::unique_ptr<Graph> graph, std::span<const Var> result
   IdSet<OpId> used;
   for (Op op : schedule(*graph_, results, effects)) {
     used.insert(op.id());
-    declare_states_of(op, states);
+    declare_states_of(op, *states_);
   }
   for (Op input : graph_->inputs()) {
     inputs_.push_back(input.output());

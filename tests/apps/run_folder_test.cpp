@@ -17,7 +17,7 @@ TEST(RunFolder, ComesBack) {
   context.seed = INT64_MIN;
   context.data_folder = "/data/\xff\xfe";  // a path need not be UTF-8
   context.memory_budget = std::size_t{1} << 40;
-  context.optimiser = {.level = 1, .disabled = {"simplify"}, .fast_math = true};
+  context.compiler = {.level = 1, .disabled = {"simplify"}, .fast_math = true};
   context.settings.set("lr", "0.25");
   describe_run(folder.path(), recipe, context);
   const RunDescription run = read_run(folder.path());
@@ -25,9 +25,9 @@ TEST(RunFolder, ComesBack) {
   EXPECT_EQ(run.context.seed, INT64_MIN);
   EXPECT_EQ(run.context.data_folder, "/data/\xff\xfe");
   EXPECT_EQ(run.context.memory_budget, std::size_t{1} << 40);
-  EXPECT_EQ(run.context.optimiser.level, 1);
-  EXPECT_EQ(run.context.optimiser.disabled, std::vector<std::string>{"simplify"});
-  EXPECT_TRUE(run.context.optimiser.fast_math);
+  EXPECT_EQ(run.context.compiler.level, 1);
+  EXPECT_EQ(run.context.compiler.disabled, std::vector<std::string>{"simplify"});
+  EXPECT_TRUE(run.context.compiler.fast_math);
   EXPECT_EQ(run.context.settings.number("lr"), 0.25);
 }
 
