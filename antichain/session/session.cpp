@@ -265,7 +265,7 @@ void Session::initialise(Graph& graph, std::vector<std::string> names) {
   }
   require_no_inputs(graph, initial, names);
   // The store keeps what derives its states, which so must not keep the store.
-  const std::shared_ptr<StateStore> not_owned(std::shared_ptr<void>(), states_->get());
+  const std::shared_ptr<StateStore> not_owned(std::shared_ptr<void>(), states_.get());
   // Derived ones by themselves, behind the others: they are computed again and again.
   for (const bool is_derived : {false, true}) {
     std::vector<std::string> chosen;
