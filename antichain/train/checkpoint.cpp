@@ -133,19 +133,6 @@ std::vector<Found> checkpoints_in(const fs::path& folder) {
   return found;
 }
 
-// What a run that was killed has left half made or half removed.
-void remove_leftovers(const fs::path& folder) {
-  std::vector<fs::path> leftovers;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.path().filename().string().starts_with(kAside)) {
-      leftovers.push_back(entry.path());
-    }
-  }
-  for (const fs::path& leftover : leftovers) {
-    fs::remove_all(leftover);
-  }
-}
-
 // Renamed first: a folder that is half removed must not look like a checkpoint.
 void remove_checkpoint(const fs::path& checkpoint) {
   const fs::path aside =
@@ -215,6 +202,24 @@ Checkpoint load_newest(const std::vector<Found>& all) {
 }
 
 }  // namespace
+
+void remove_leftovers(const fs::path& folder) {
+  try {
+    std::vector<fs::path> leftovers;
+    if (fs::exists(folder)) {
+      for (const auto& entry : fs::directory_iterator(folder)) {
+        if (entry.path().filename().string().starts_with(kAside)) {
+          leftovers.push_back(entry.path());
+        }
+      }
+    }
+    for (const fs::path& leftover : leftovers) {
+      fs::remove_all(leftover);
+    }
+  } catch (const fs::filesystem_error& error) {
+    fail_on_file("remove", error);
+  }
+}
 
 void save_checkpoint(const fs::path& folder, const Checkpoint& checkpoint, std::int64_t keep) {
   require(keep > 0, "at least one checkpoint must be kept, got {}", keep);

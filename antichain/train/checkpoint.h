@@ -39,6 +39,9 @@ struct Checkpoint {
 /// Writes a checkpoint into `folder` and removes all but the `keep` newest ones.
 void save_checkpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint,
                      std::int64_t keep);
+/// Removes what a training that was killed has left half made or half removed in `folder`. Only who
+/// holds the run's folder may do so.
+void remove_leftovers(const std::filesystem::path& folder);
 /// Reads the newest checkpoint in `folder`; none when there is none. Throws DataError when it is
 /// damaged, in one sentence that names an older one which is whole, if there is one.
 std::optional<Checkpoint> load_checkpoint(const std::filesystem::path& folder);

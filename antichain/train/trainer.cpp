@@ -123,6 +123,7 @@ void Trainer::restore() {
     }
     lock_ = std::make_shared<const FolderLock>(options_.folder);
   }
+  remove_leftovers(options_.folder / "checkpoints");
   std::optional<Checkpoint> found = load_checkpoint(options_.folder / "checkpoints");
   require(!found || options_.resume,
           "'{}' already holds checkpoints; resume, or choose another folder",

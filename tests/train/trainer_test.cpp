@@ -212,7 +212,10 @@ TEST(Trainer, AFinishedRunIsNotRunAgain) {
   const TemporaryFolder folder;
   Model first, second;
   const TrainResult done = first.train({.epochs = 2, .folder = folder.path()});
+  // An old checkpoint that could not be removed, as found by an injected error.
+  std::filesystem::create_directories(folder / "checkpoints/.aside-step-00000004");
   const TrainResult again = second.train({.epochs = 2, .folder = folder.path(), .resume = true});
+  EXPECT_FALSE(std::filesystem::exists(folder / "checkpoints/.aside-step-00000004"));
   EXPECT_EQ(again.steps, done.steps);
   EXPECT_EQ(again.train_loss, done.train_loss);
   EXPECT_EQ(again.scores.at("test").loss, done.scores.at("test").loss);
