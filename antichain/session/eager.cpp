@@ -8,6 +8,15 @@
 
 namespace antichain {
 
+namespace {
+
+std::vector<Var> forward_by_engines(Op op) {
+  const EngineSet* const engines = op.graph().engines().get();
+  return engines ? engines->forward(op, {}) : op.outputs();
+}
+
+}  // namespace
+
 class Eager::Tape final : public Evaluator {
  public:
   explicit Tape(Session& session) : session_(session), session_lives_(session.lifetime()) {
@@ -35,8 +44,7 @@ class Eager::Tape final : public Evaluator {
       inputs.push_back(&value(input));
     }
     const bool apart = session_.takes_apart(op);
-    const std::vector<Var> parts =
-        apart ? op.def().decompose(op) : session_.engines().forward(op, {});
+    const std::vector<Var> parts = apart ? op.def().decompose(op) : forward_by_engines(op);
     if (parts != op.outputs()) {
       for (int i = 0; i < op.num_outputs(); ++i) {
         values_[op.output(i).id()] = value(parts[static_cast<std::size_t>(i)]);

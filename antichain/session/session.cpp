@@ -85,15 +85,15 @@ bool any_op(Graph& graph, F f) {
 
 // Engines that run their regions forward in their own way replace them first of all; derivatives
 // have been built by then. Without a graph where there is no such engine.
-GraphCopy run_forward_by_engines(const EngineSet& engines, Graph& graph,
-                                 const std::vector<Var>& outputs, const std::vector<Op>& effects,
-                                 const CompileOptions& options) {
-  if (!any_op(graph, [&engines](Op op) { return engines.replaces_forward(op); })) {
+GraphCopy run_forward_by_engines(Graph& graph, const std::vector<Var>& outputs,
+                                 const std::vector<Op>& effects, const CompileOptions& options) {
+  const EngineSet* const engines = graph.engines().get();
+  if (!engines || !any_op(graph, [&](Op op) { return engines->replaces_forward(op); })) {
     return {nullptr, outputs, effects};
   }
   const ForwardContext context{.has_memory_budget = options.memory_budget.has_value()};
   return copy_graph(graph, outputs, effects,
-                    replacing_ops([&](Op op) { return engines.forward(op, context); }));
+                    replacing_ops([&](Op op) { return engines->forward(op, context); }));
 }
 
 ScanOptions scan_options(const Backend& backend, const Logger& logger) {
@@ -149,8 +149,7 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
   for (Var update : options.updates) {
     effects.push_back(update.producer());
   }
-  const GraphCopy source =
-      run_forward_by_engines(*engines_, roots[0].graph(), outputs, effects, options);
+  const GraphCopy source = run_forward_by_engines(roots[0].graph(), outputs, effects, options);
   Graph& graph = source.graph ? *source.graph : roots[0].graph();
   CompilerOptions compiler = options.compiler;
   if (!compiler.layout_gain) {

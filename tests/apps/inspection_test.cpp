@@ -212,15 +212,15 @@ TEST(Explain, WritesTheGraphAfterEveryPass) {
   const ProgramRun run = run_program("--log-level info explain" + dump + kSmall);
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.err, ContainsRegex(" 0  built +[0-9.]+ +[0-9]+\n"));
-  EXPECT_THAT(read_text(folder / "p/1/passes.txt"), ContainsRegex("14  fuse-elementwise +[0-9.]+"));
-  EXPECT_THAT(read_text(folder / "p/1/14-fuse-elementwise.txt"),
+  EXPECT_THAT(read_text(folder / "p/1/passes.txt"), ContainsRegex("15  fuse-elementwise +[0-9.]+"));
+  EXPECT_THAT(read_text(folder / "p/1/15-fuse-elementwise.txt"),
               ContainsRegex("^# fuse-elementwise: [0-9.]+ ms, [0-9]+ ops\n"));
-  EXPECT_THAT(read_text(folder / "p/1/14-fuse-elementwise.txt"), HasSubstr(" = fused("));
+  EXPECT_THAT(read_text(folder / "p/1/15-fuse-elementwise.txt"), HasSubstr(" = fused("));
   EXPECT_THAT(read_text(folder / "p/1/00-built.txt"), Not(HasSubstr(" = fused(")));
   const ProgramRun other = run_program("explain --memory-budget 1MiB" + dump + kSmall);
   ASSERT_EQ(other.code, 0) << other.err;  // beside the first
-  EXPECT_THAT(read_text(folder / "p/2/passes.txt"), HasSubstr("20  memory-budget "));
-  EXPECT_TRUE(std::filesystem::exists(folder / "p/2/20-memory-budget.txt"));
+  EXPECT_THAT(read_text(folder / "p/2/passes.txt"), HasSubstr("21  memory-budget "));
+  EXPECT_TRUE(std::filesystem::exists(folder / "p/2/21-memory-budget.txt"));
   const ProgramRun wrong =
       run_program("explain --dump-passes " + (folder / "p/1/passes.txt").string() + kSmall);
   EXPECT_EQ(wrong.code, 2);

@@ -81,7 +81,7 @@ std::unique_ptr<GradientEngine> make_random_directions(int copies, double bias) 
     }
     return total;
   };
-  return std::make_unique<TestEngine>("random directions", Guarantee::unbiased, rule);
+  return std::make_unique<TestEngine>("random-directions", Guarantee::unbiased, rule);
 }
 
 // Counts the failures that a check reports, without failing.

@@ -40,7 +40,7 @@ TEST_F(PrintTest, TextHasALinePerOp) {
   EXPECT_THAT(text, HasSubstr("product: f32[batch, 2] = matmul(x, weight) {transpose_a=false, "
                               "transpose_b=true}\n"));
   EXPECT_THAT(text, HasSubstr("= chain(x, xs) {states=1, xs=1, length=5, reverse=false, slots=0, "
-                              "engine=\"\", forward=\"\", tolerance=0, iterations=16}  # "
+                              "engine=\"\"}  # "
                               "model.rnn\n"));
   EXPECT_THAT(text, HasSubstr("  region(step: i64[], "));
   EXPECT_THAT(text, HasSubstr("    return "));

@@ -25,14 +25,14 @@ TEST(PassLog, EveryPassThatChangesSomethingHasAFile) {
   const TemporaryFolder folder;
   compiled({.dump_folder = folder / "dump"});
   EXPECT_THAT(read_text(folder / "dump/1/00-built.txt"), HasSubstr("multiply("));
-  const std::string simple = read_text(folder / "dump/1/04-simplify.txt");
+  const std::string simple = read_text(folder / "dump/1/05-simplify.txt");
   EXPECT_THAT(simple, ContainsRegex("^# simplify: [0-9.]+ ms, [0-9]+ ops\n"));
   EXPECT_THAT(simple, HasSubstr("exp(x)"));  // not of x * 1
-  EXPECT_THAT(read_text(folder / "dump/1/14-fuse-elementwise.txt"), HasSubstr(" = fused("));
+  EXPECT_THAT(read_text(folder / "dump/1/15-fuse-elementwise.txt"), HasSubstr(" = fused("));
   EXPECT_FALSE(fs::exists(folder / "dump/1/01-release-waits.txt"));
   const std::string table = read_text(folder / "dump/1/passes.txt");
   EXPECT_THAT(table, ContainsRegex("\n 1  release-waits +[0-9.]+ +-\n"));
-  EXPECT_THAT(table, ContainsRegex("\n 4  simplify +[0-9.]+ +[0-9]+\n"));
+  EXPECT_THAT(table, ContainsRegex("\n 5  simplify +[0-9.]+ +[0-9]+\n"));
   EXPECT_THAT(table, ContainsRegex("\n    all +[0-9.]+\n"));
   EXPECT_THAT(table, Not(HasSubstr("split-chains")));  // for other devices
 }
@@ -41,9 +41,9 @@ TEST(PassLog, EveryCompilationHasAFolder) {
   const TemporaryFolder folder;
   compiled({.level = 1, .dump_folder = folder.path()});
   compiled({.level = 0, .dump_folder = folder.path()});
-  EXPECT_TRUE(fs::exists(folder / "1/04-simplify.txt"));
+  EXPECT_TRUE(fs::exists(folder / "1/05-simplify.txt"));
   EXPECT_TRUE(fs::exists(folder / "2/00-built.txt"));
-  EXPECT_FALSE(fs::exists(folder / "2/04-simplify.txt"));
+  EXPECT_FALSE(fs::exists(folder / "2/05-simplify.txt"));
   EXPECT_FALSE(fs::exists(folder / "3"));
 }
 

@@ -192,8 +192,8 @@ TEST(RecipeRun, LbfgsHasNoScheduleOfTheRecipe) {
   EXPECT_LT(run.evaluate("test").loss, before);
   context.settings.set("schedule", "cosine");
   expect_error<InvalidArgument>(
-      "optimiser=lbfgs has a line search of its own: schedule, warm_up, weight_decay, clip and "
-      "accumulate must be left alone",
+      "optimiser=lbfgs has a line search of its own: schedule, warm_up, weight_decay, clip, "
+      "accumulate and lazy_rows must be left alone",
       [&] { RecipeRun(find_recipe("peaks-odenet"), context).step(); });
 }
 

@@ -71,6 +71,7 @@ const OpDef& unique_indices_def() {
       .dtypes = {DType::i64},
       .infer = infer_unique_indices,
       .no_gradient = "the indices are integers",
+      .vmap_serially = "each copy has an order of its own",
       .reference = unique_indices_reference,
       .samples = unique_indices_samples,
   };

@@ -76,6 +76,7 @@ const OpDef& sum_row_squares_def() {
       .doc = "The sum of squares of all elements, row by row: rows of zeros change no bit.",
       .infer = infer_sum_row_squares,
       .vjp = sum_row_squares_vjp,
+      .vmap_serially = "its sum is made in an order of its own, for the bits of each copy alone",
       .reference = sum_row_squares_reference,
       .samples = sum_row_squares_samples,
   };

@@ -299,6 +299,7 @@ OpDef row_update_op(const char* op_name, const char* doc, const OpDef& (*whole)(
             return infer_row_update(context, rules::kRuleNumbers<Rule>);
           },
       .no_gradient = "it changes states, through which no gradient flows",
+      .no_vmap = "it changes states, which all copies share",
       .reference = row_update_reference<Rule>,
       .samples = [self] { return row_update_samples<Rule>(self()); },
   };
@@ -389,6 +390,7 @@ const OpDef& accumulate_rows_update_def() {
       .forwards = true,
       .infer = infer_accumulate_rows,
       .no_gradient = "it changes states, through which no gradient flows",
+      .no_vmap = "it changes states, which all copies share",
       .reference = accumulate_rows_reference,
       .samples = accumulate_rows_samples,
   };
