@@ -53,13 +53,17 @@ struct CodeCache::Place {
   explicit Place(fs::path where) : path(std::move(where)) {}
 
   const PrivateFolder& folder() {
-    std::call_once(once, [this] { opened = PrivateFolder(path); });
-    return opened;
+    // Not by std::call_once: a shared library that links this one would export what it makes.
+    const std::lock_guard lock(mutex);
+    if (!opened) {
+      opened.emplace(path);
+    }
+    return *opened;
   }
 
   fs::path path;
-  std::once_flag once;
-  PrivateFolder opened;
+  std::mutex mutex;
+  std::optional<PrivateFolder> opened;
 };
 
 CodeCache::CodeCache(const fs::path& folder, std::uintmax_t max_bytes)
