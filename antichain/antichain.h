@@ -34,6 +34,7 @@
 #include "antichain/nn/normalization.h"
 #include "antichain/nn/recurrent.h"
 #include "antichain/nn/residual.h"
+#include "antichain/nn/wide.h"
 #include "antichain/ops/control_flow/control_flow.h"
 #include "antichain/ops/convolution/convolution.h"
 #include "antichain/ops/convolution/pooling.h"
