@@ -59,10 +59,10 @@ class GradientEngine {
   /// built, and op by op in eager mode.
   virtual std::optional<std::vector<Var>> forward(Op region_op,
                                                   const ForwardContext& context) const;
-  /// Returns what it keeps from one step to the next about layers that are about to name it (hash
+  /// Adds what it keeps from one step to the next about layers that are about to name it (hash
   /// tables, for example): states of its own, which become inputs of their op, so that the forward
   /// run and the gradient read the same values.
-  virtual std::vector<Var> own_states(const WideLayers& layers, const EngineChoice& choice) const;
+  virtual void add_own_states(WideLayers& layers, const EngineChoice& choice) const;
   /// Returns writes of states of its own that belong to a training step, behind the updates of the
   /// parameters, for an op that names it.
   virtual std::vector<Var> updates(Op op) const;
