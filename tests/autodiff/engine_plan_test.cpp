@@ -204,6 +204,12 @@ TEST(ForwardReplacement, IsNamedWhereARegionIsBuilt) {
   Graph graph = session.graph();
   const Model model = build(graph, "");
   EXPECT_THROW(grad(model.loss, model.weights, {.engine = "scan:forward=newton"}), NotSupported);
+  expect_error<NotSupported>(
+      "engine 'scan:forward=newton' runs regions forward in its own way, and the part 'head' of "
+      "the "
+      "model has no region: it was computed as it was built",
+      [] { gradients("head=scan:forward=newton"); });
+  expect_same(gradients("encoder=scan:forward=newton"), gradients(""));
   Graph plain;
   const Var x = plain.input("x", f64, {});
   EXPECT_THROW(grad(square(x), x, {.engine = "scan"}), InvalidArgument);
