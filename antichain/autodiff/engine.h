@@ -30,6 +30,9 @@ std::string_view name(Guarantee guarantee);
 /// Says under which conditions a region runs.
 struct ForwardContext {
   bool has_memory_budget = false;  // values in between may have to be computed again
+  // Whether what is measured may be kept as states (with_report). Programs that write no state stay
+  // so: several threads may run them.
+  bool keeps_reports = false;
 };
 
 /// Differentiates one region op (call, chain, loop, cond) of a graph. An engine is to a region what
