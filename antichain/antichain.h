@@ -94,6 +94,7 @@
 #include "antichain/data/hyperspectral.h"
 #include "antichain/data/idx.h"
 #include "antichain/data/image_dataset.h"
+#include "antichain/data/label_counts.h"
 #include "antichain/data/npy.h"
 #include "antichain/data/shuffled.h"
 #include "antichain/data/sparse_rows.h"
