@@ -53,6 +53,7 @@ TEST_F(LayerPlaces, OfEveryLayer) {
   expect_here(conv2d(image, 3, {3, 3}));
   expect_here(global_avg_pool(image));
   expect_here(dropout(x, {.training = true}));
+  expect_here(adaptive_dropout(x, {.training = true}));
   expect_here(embedding(ids, 7, 3));
   expect_here(embedding_bag(ids, 7, 3, {.offsets = offsets}));
   expect_here(gcn(adjacency, x, 3));
