@@ -25,6 +25,14 @@ std::optional<std::vector<Var>> GradientEngine::forward(Op, const ForwardContext
   return std::nullopt;
 }
 
+std::vector<Var> GradientEngine::own_states(const WideLayers&, const EngineChoice&) const {
+  return {};
+}
+
+std::vector<Var> GradientEngine::updates(Op) const { return {}; }
+
+bool GradientEngine::has_row_gradient(Op, int) const { return false; }
+
 Settings GradientEngine::settings(const EngineChoice& choice) const {
   Settings settings(fmt::format("engine '{}'", name()), fmt::format("antichain engines {}", name()),
                     options());
@@ -47,7 +55,7 @@ void GradientEngine::set_defaults(const std::vector<EngineOption>& options) {
 }
 
 EngineChoice engine_choice(Op op) {
-  const AttrValue* attribute = op.regions().empty() ? nullptr : op.attrs().find("engine");
+  const AttrValue* attribute = op.attrs().find("engine");
   return attribute ? EngineChoice(std::get<std::string>(*attribute)) : EngineChoice();
 }
 

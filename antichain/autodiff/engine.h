@@ -16,6 +16,8 @@
 
 namespace antichain {
 
+struct WideLayers;  // antichain/ops/wide/wide_layers.h
+
 /// What an engine promises of its gradients.
 enum class Guarantee {
   exact,      // equal to back-propagation up to rounding
@@ -57,6 +59,16 @@ class GradientEngine {
   /// built, and op by op in eager mode.
   virtual std::optional<std::vector<Var>> forward(Op region_op,
                                                   const ForwardContext& context) const;
+  /// Returns what it keeps from one step to the next about layers that are about to name it (hash
+  /// tables, for example): states of its own, which become inputs of their op, so that the forward
+  /// run and the gradient read the same values.
+  virtual std::vector<Var> own_states(const WideLayers& layers, const EngineChoice& choice) const;
+  /// Returns writes of states of its own that belong to a training step, behind the updates of the
+  /// parameters, for an op that names it.
+  virtual std::vector<Var> updates(Op op) const;
+  /// Says whether it leaves most rows of an input's gradient at zero, so that an optimiser had
+  /// better leave those rows of the parameter as they are.
+  virtual bool has_row_gradient(Op op, int input) const;
   /// Says whether it wants to be given the losses of the examples rather than their mean: whoever
   /// knows them names them in GradOptions::at.
   virtual bool wants_example_losses() const { return false; }
@@ -77,7 +89,7 @@ class EngineSet;
 /// Returns whether an engine of the plan wants the losses of the examples.
 bool wants_example_losses(const EngineSet& engines, const EnginePlan& plan);
 
-/// Returns the engine that a region op names; an open choice where it names none or is no region.
+/// Returns the engine that an op names; an open choice where it names none.
 EngineChoice engine_choice(Op op);
 
 /// Holds the engines of a session.

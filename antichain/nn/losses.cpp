@@ -1,7 +1,6 @@
 #include "antichain/nn/losses.h"
 
 #include "antichain/nn/layer.h"
-#include "antichain/nn/segments.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/indexing/indexing.h"
 #include "antichain/ops/indexing/sorting.h"
@@ -9,7 +8,7 @@
 #include "antichain/ops/rows/reduce.h"
 #include "antichain/ops/shape/creation.h"
 #include "antichain/ops/shape/shape_ops.h"
-#include "antichain/ops/shape/slicing.h"
+#include "antichain/ops/wide/label_losses.h"
 
 namespace antichain::nn {
 
@@ -36,29 +35,21 @@ struct TrueLabels {
   Var count;  // of them
 };
 
-TrueLabels gather_true(std::string_view kind, Var logits, const LabelSets& truth) {
-  if (truth.multi_hot.valid()) {
-    require(!truth.labels.valid() && !truth.row_starts.valid(),
-            "{}: give either multi_hot or labels with row_starts", kind);
-    require_same_shape(kind, logits, truth.multi_hot);
-    const Var target = target_like(truth.multi_hot, logits);
-    return {sum(target * logits, {1}), sum(target, {1})};
-  }
-  require_integers(kind, "labels", truth.labels);
-  require_integers(kind, "row_starts", truth.row_starts);
-  require<ShapeError>(truth.labels.rank() == 1 && truth.row_starts.rank() == 1,
-                      "{}: labels and row_starts must have one axis, their shapes are {} and {}",
-                      kind, to_string(truth.labels.shape()), to_string(truth.row_starts.shape()));
-  Graph& graph = logits.graph();
-  const Dim examples = logits.dim(0), count = truth.labels.dim(0);
-  const Var starts = as_type(truth.row_starts, DType::i64);
-  const Var row = row_of_each(slice(starts, {{.axis = 0, .stop = -1}}), count);
-  const Var chosen = squeeze(
-      take_along(gather(logits, row), expand_dims(as_type(truth.labels, DType::i64), 1), 1), 1);
-  const Var sums = scatter_add(zeros(graph, logits.dtype(), {examples}), row, chosen);
-  const Var sizes =
-      slice(starts, {{.axis = 0, .start = 1}}) - slice(starts, {{.axis = 0, .stop = -1}});
-  return {sums, as_type(sizes, logits.dtype())};
+TrueLabels sum_multi_hot(std::string_view kind, Var logits, const LabelSets& truth) {
+  require(!truth.labels.valid() && !truth.row_starts.valid(),
+          "{}: give either multi_hot or labels with row_starts", kind);
+  require_same_shape(kind, logits, truth.multi_hot);
+  const Var target = target_like(truth.multi_hot, logits);
+  return {sum(target * logits, {1}), sum(target, {1})};
+}
+
+LabelRows label_rows(std::string_view kind, const LabelSets& truth) {
+  require_label_rows(kind, truth);
+  return {as_type(truth.labels, DType::i64), truth.row_starts};
+}
+
+Var logits_of(Var logits, const LabelRows& rows) {
+  return squeeze(take_along(gather(logits, examples_of(rows)), expand_dims(rows.labels, 1), 1), 1);
 }
 
 void require_rows(std::string_view kind, Var logits) {
@@ -69,6 +60,14 @@ void require_rows(std::string_view kind, Var logits) {
 }
 
 }  // namespace
+
+void require_label_rows(std::string_view kind, const LabelSets& truth) {
+  require_integers(kind, "labels", truth.labels);
+  require_integers(kind, "row_starts", truth.row_starts);
+  require<ShapeError>(truth.labels.rank() == 1 && truth.row_starts.rank() == 1,
+                      "{}: labels and row_starts must have one axis, their shapes are {} and {}",
+                      kind, to_string(truth.labels.shape()), to_string(truth.row_starts.shape()));
+}
 
 Var cross_entropy(Var logits, Var labels, const CrossEntropyOptions& options, Place place) {
   const UserCall call(logits, place);
@@ -123,18 +122,29 @@ Var multi_label_softmax(Var logits, const LabelSets& truth, Place place) {
   const UserCall call(logits, place);
   require_rows("multi_label_softmax", logits);
   logits = widened(logits);
-  const TrueLabels found = gather_true("multi_label_softmax", logits, truth);
-  return select(greater(found.count, 0),
-                logsumexp(logits, {1}) - found.sum / maximum(found.count, 1), 0);
+  const Var log_sums = logsumexp(logits, {1});
+  if (!truth.multi_hot.valid()) {
+    const LabelRows rows = label_rows("multi_label_softmax", truth);
+    return label_losses(log_sums, logits_of(logits, rows), rows);
+  }
+  const TrueLabels found = sum_multi_hot("multi_label_softmax", logits, truth);
+  return select(greater(found.count, 0), log_sums - found.sum / maximum(found.count, 1), 0);
 }
 
 Var multi_label_binary(Var logits, const LabelSets& truth, Place place) {
   const UserCall call(logits, place);
   require_rows("multi_label_binary", logits);
   logits = widened(logits);
-  const TrueLabels found = gather_true("multi_label_binary", logits, truth);
+  Var true_sum;
+  if (truth.multi_hot.valid()) {
+    true_sum = sum_multi_hot("multi_label_binary", logits, truth).sum;
+  } else {
+    const LabelRows rows = label_rows("multi_label_binary", truth);
+    true_sum = scatter_add(zeros(logits.graph(), logits.dtype(), {logits.dim(0)}),
+                           examples_of(rows), logits_of(logits, rows));
+  }
   const Var classes = as_type(dim_value(logits.graph(), logits.dim(1)), logits.dtype());
-  return (sum(softplus(logits), {1}) - found.sum) / classes;
+  return (sum(softplus(logits), {1}) - true_sum) / classes;
 }
 
 Var is_correct(Var logits, Var labels, std::int64_t k, Place place) {

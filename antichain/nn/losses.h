@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include "antichain/graph/graph.h"
 
@@ -33,6 +34,8 @@ struct LabelSets {
   Var labels = {};
   Var row_starts = {};
 };
+/// Requires labels with row_starts, for the function called `kind`.
+void require_label_rows(std::string_view kind, const LabelSets& truth);
 /// Returns the mean of -log softmax(logits)[y] over the true labels y of each row of
 /// logits[examples, classes]; 0 for a row without any.
 Var multi_label_softmax(Var logits, const LabelSets& truth, Place place = Place::current());

@@ -1,7 +1,6 @@
 #include "antichain/nn/ranking.h"
 
 #include "antichain/nn/layer.h"
-#include "antichain/nn/segments.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/indexing/indexing.h"
 #include "antichain/ops/indexing/sorting.h"
@@ -9,15 +8,14 @@
 #include "antichain/ops/shape/creation.h"
 #include "antichain/ops/shape/shape_ops.h"
 #include "antichain/ops/shape/slicing.h"
+#include "antichain/ops/wide/label_losses.h"
 
 namespace antichain::nn {
 
 namespace {
 
-// The example of each true label.
-Var examples_of(const LabelSets& truth) {
-  return row_of_each(slice(as_type(truth.row_starts, DType::i64), {{.axis = 0, .stop = -1}}),
-                     truth.labels.dim(0));
+Var examples_of_labels(const LabelSets& truth) {
+  return examples_of({truth.labels, truth.row_starts});
 }
 
 Var first_columns(Var x, std::int64_t k) { return slice(x, {{.axis = 1, .stop = k}}); }
@@ -41,7 +39,7 @@ struct RankedScores {
 };
 
 RankedScores rank_scores(const LabelSets& truth, Var scores) {
-  const Var rows = examples_of(truth);
+  const Var rows = examples_of_labels(truth);
   // Stable: the second sorting keeps the order of the first within an example.
   const Sorted by_score = sort(gather(scores, as_type(truth.labels, DType::i64)), 0, true);
   const Sorted by_row = sort(gather(rows, by_score.indices));
@@ -55,11 +53,10 @@ RankedScores rank_scores(const LabelSets& truth, Var scores) {
 Ranking rank_labels(Var logits, const LabelSets& truth, std::int64_t k, Place place) {
   const UserCall call(logits, place);
   require(logits.valid() && logits.rank() == 2, "rank_labels: logits must be [examples, classes]");
-  require_integers("rank_labels", "labels", truth.labels);
-  require_integers("rank_labels", "row_starts", truth.row_starts);
+  require_label_rows("rank_labels", truth);
   require_positive("rank_labels", "k", k);
   const Var best = top_k(logits, k).indices;
-  const Var rows = examples_of(truth);
+  const Var rows = examples_of_labels(truth);
   const Var found = equal(gather(best, rows), expand_dims(as_type(truth.labels, DType::i64), 1));
   const Var none = zeros(logits.graph(), DType::f32, {logits.dim(0), k});
   return {best, scatter_add(none, rows, as_type(found, DType::f32))};
@@ -77,8 +74,7 @@ ScoredPrecision scored_precision_at(const Ranking& ranking, const LabelSets& tru
   require_ranked("scored_precision_at", ranking, k);
   require(scores.valid() && scores.rank() == 1 && is_float(scores.dtype()),
           "scored_precision_at: scores must be floating-point, one for each label");
-  require_integers("scored_precision_at", "labels", truth.labels);
-  require_integers("scored_precision_at", "row_starts", truth.row_starts);
+  require_label_rows("scored_precision_at", truth);
   scores = as_type(scores, DType::f32);
   const Var reached = share_of(ranking.hits * gather(scores, ranking.labels), k);
   const RankedScores best = rank_scores(truth, scores);

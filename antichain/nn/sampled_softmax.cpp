@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "antichain/nn/layer.h"
-#include "antichain/nn/segments.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/elementwise/gradient_ops.h"
 #include "antichain/ops/indexing/indexing.h"
@@ -15,6 +14,7 @@
 #include "antichain/ops/shape/shape_ops.h"
 #include "antichain/ops/shape/slicing.h"
 #include "antichain/ops/state/random.h"
+#include "antichain/ops/wide/label_losses.h"
 
 namespace antichain::nn {
 
@@ -60,15 +60,18 @@ AliasTables make_alias_tables(const std::vector<double>& weights, double total) 
   return tables;
 }
 
-// The largest value of each row, `none` for a row without any; not differentiated.
-Var largest_of_rows(Var values, Var rows, Var starts, Var counts, double none) {
+// The largest of the values (one per label) of each example, `none` where there are none; not
+// differentiated.
+Var largest_by_example(Var values, Var examples, const LabelRows& truth, double none) {
   const Sorted by_value = sort(stop_gradient(values), 0, true);
-  const Sorted by_row = sort(gather(rows, by_value.indices));
-  // One more at the end: a row without values may start there.
-  const Var ordered = concat(
-      {gather(by_value.values, by_row.indices), full(values.graph(), values.dtype(), {1}, none)},
-      0);
-  return select(greater(counts, 0), gather(ordered, starts), none);
+  const Sorted by_example = sort(gather(examples, by_value.indices));
+  // One more at the end: an example without labels may start there.
+  const Var ordered = concat({gather(by_value.values, by_example.indices),
+                              full(values.graph(), values.dtype(), {1}, none)},
+                             0);
+  const Var starts = slice(truth.row_starts, {{.axis = 0, .stop = -1}});
+  const Var ends = slice(truth.row_starts, {{.axis = 0, .start = 1}});
+  return select(greater(ends, starts), gather(ordered, starts), none);
 }
 
 // The rows of W and b of some labels.
@@ -123,38 +126,35 @@ Var sampled_softmax(Var x, std::int64_t classes, const LabelSets& truth, const N
                       to_string(x.shape()));
   require_positive("sampled_softmax", "classes", classes);
   require(!truth.multi_hot.valid(), "sampled_softmax: give labels with row_starts, not multi_hot");
-  require_integers("sampled_softmax", "labels", truth.labels);
-  require_integers("sampled_softmax", "row_starts", truth.row_starts);
+  require_label_rows("sampled_softmax", truth);
   require_integers("sampled_softmax", "negatives", negatives.labels);
   const Var weight = layer.parameter("weight", {classes, features}, options.weight);
   const Var bias = layer.parameter("bias", {classes}, constant(0));
-  const Var labels = as_type(truth.labels, i64), drawn = as_type(negatives.labels, i64);
-  const Var bounds = as_type(truth.row_starts, i64);
-  const Var starts = slice(bounds, {{.axis = 0, .stop = -1}});
-  const Var rows = row_of_each(starts, labels.dim(0));
+  const Var drawn = as_type(negatives.labels, i64);
+  const LabelRows own{as_type(truth.labels, i64), as_type(truth.row_starts, i64)};
+  const Var examples = examples_of(own);
 
-  const Rows own = look_up(layer, weight, bias, labels);
-  const Var true_logits = sum(widened(gather(x, rows) * own.weight), {1}) + widened(own.bias);
-  const Rows others = look_up(layer, weight, bias, drawn);
-  const Var logits = widened(matmul(x, transpose(others.weight)) + others.bias);
+  const Rows own_rows = look_up(layer, weight, bias, own.labels);
+  const Var own_logits =
+      sum(widened(gather(x, examples) * own_rows.weight), {1}) + widened(own_rows.bias);
+  const Rows drawn_rows = look_up(layer, weight, bias, drawn);
+  const Var drawn_logits = widened(matmul(x, transpose(drawn_rows.weight)) + drawn_rows.bias);
 
-  const DType wide = logits.dtype();
+  const DType wide = drawn_logits.dtype();
   const auto add_to_examples = [&](Var values) {
     Dims shape = values.shape();
     shape[0] = x.dim(0);
-    return scatter_add(zeros(x.graph(), wide, shape), rows, values);
+    return scatter_add(zeros(x.graph(), wide, shape), examples, values);
   };
-  const Var is_own = as_type(equal(expand_dims(labels, 1), expand_dims(drawn, 0)), wide);
+  const Var is_own = as_type(equal(expand_dims(own.labels, 1), expand_dims(drawn, 0)), wide);
   const Var corrected = select(greater(add_to_examples(is_own), 0), kNever,
-                               logits - as_type(negatives.log_expected, wide));
-  const Var counts = as_type(slice(bounds, {{.axis = 0, .start = 1}}) - starts, wide);
-  const Var from_others = logsumexp(corrected, {1});
-  const Var scale = maximum(stop_gradient(from_others),
-                            largest_of_rows(true_logits, rows, starts, counts, kNever));
+                               drawn_logits - as_type(negatives.log_expected, wide));
+  const Var log_drawn = logsumexp(corrected, {1});
+  const Var scale =
+      maximum(stop_gradient(log_drawn), largest_by_example(own_logits, examples, own, kNever));
   const Var sums =
-      exp(from_others - scale) + add_to_examples(exp(true_logits - gather(scale, rows)));
-  const Var mean_logit = add_to_examples(true_logits) / maximum(counts, 1);
-  return select(greater(counts, 0), scale + log(sums) - mean_logit, 0);
+      exp(log_drawn - scale) + add_to_examples(exp(own_logits - gather(scale, examples)));
+  return label_losses(scale + log(sums), own_logits, own);
 }
 
 }  // namespace antichain::nn

@@ -29,6 +29,7 @@
 #include "antichain/ops/state/row_updates.h"
 #include "antichain/ops/state/state_ops.h"
 #include "antichain/ops/state/update_ops.h"
+#include "antichain/ops/wide/wide_layers.h"
 
 namespace antichain {
 
@@ -53,6 +54,7 @@ const std::vector<OpFamily>& op_families() {
       {"Cutting and joining", slicing_family()},
       {"Indexing", indexing_family()},
       {"Sparse matrices", sparse_family()},
+      {"Wide layers", wide_family()},
       {"Sorting", sorting_family()},
       {"Random numbers", random_family()},
       {"State", state_family()},

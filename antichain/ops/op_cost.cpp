@@ -10,6 +10,7 @@
 #include "antichain/ops/products/fused_product.h"
 #include "antichain/ops/products/matmul.h"
 #include "antichain/ops/products/row_products.h"
+#include "antichain/ops/wide/wide_layers.h"
 
 namespace antichain {
 
@@ -39,6 +40,15 @@ double conv_flops(const Shape& y, const Shape& weight) {
 double attention_flops(const Shape& q, const Shape& v) {
   return 2 * static_cast<double>(v[1]) * (elements(q) + elements({q[0], q[1], q[2], v[3]}));
 }
+double wide_layers_flops(Op op, std::span<const Shape> inputs) {
+  double total = 0;
+  const std::size_t layers = parts_of_wide_layers(op).layers.size();
+  for (std::size_t i = 0; i < layers; ++i) {
+    total += 2 * static_cast<double>(inputs[0][0]) * elements(inputs[1 + 2 * i]);
+  }
+  return total;
+}
+
 constexpr double kProductsOfGradient = 2.5;  // for each one of attention
 
 Shape shape_of(Var value, const DimEnv& sizes) {
@@ -70,6 +80,9 @@ double flops(Op op, std::span<const Shape> inputs, std::span<const Shape> output
   }
   if (def == &attention_gradient_def()) {
     return kProductsOfGradient * attention_flops(inputs[1], inputs[3]);
+  }
+  if (def == &wide_layers_def()) {
+    return wide_layers_flops(op, inputs);
   }
   if (def == &fused_product_def()) {
     std::vector<Shape> factors;

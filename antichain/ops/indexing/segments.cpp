@@ -1,4 +1,4 @@
-#include "antichain/nn/segments.h"
+#include "antichain/ops/indexing/segments.h"
 
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/indexing/indexing.h"
@@ -6,7 +6,7 @@
 #include "antichain/ops/shape/creation.h"
 #include "antichain/ops/shape/slicing.h"
 
-namespace antichain::nn {
+namespace antichain {
 
 // An element's row is the number of rows that start at it or before it, less one.
 Var row_of_each(Var starts, Dim count) {
@@ -16,4 +16,4 @@ Var row_of_each(Var starts, Dim count) {
   return slice(cumsum(begun, 0), {{.axis = 0, .stop = count}}) - 1;
 }
 
-}  // namespace antichain::nn
+}  // namespace antichain
