@@ -267,6 +267,7 @@ void Trainer::finish_epoch() {
   // NaN where every step was bad.
   train_loss_ = state_.loss_total / static_cast<double>(state_.loss_samples);
   note("train/loss", train_loss_);
+  note("train/seconds", state_.seconds);
   const bool last = state_.epoch == options_.epochs || state_.step == options_.max_steps;
   if (last || state_.epoch % options_.evaluate_every == 0) {
     for (const Evaluation& evaluation : training_.evaluations) {

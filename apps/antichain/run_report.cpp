@@ -102,6 +102,9 @@ Json summary_json(const RecipeRun& run, const RunSummary& summary) {
   if (const auto share = active_share(summary)) {
     json[kActiveShare] = *share;
   }
+  if (!summary.reports.empty()) {
+    json["reports"] = summary.reports;
+  }
   return json;
 }
 

@@ -92,6 +92,8 @@ TEST(Trainer, LearnsAndMeasures) {
   EXPECT_EQ(result.history.at("train/loss").size(), 60U);
   EXPECT_EQ(result.history.at("train/loss").back().value, result.train_loss);
   EXPECT_EQ(result.history.at("step/loss").size(), 240U);
+  EXPECT_EQ(result.history.at("train/seconds").size(), 60U);
+  EXPECT_EQ(result.history.at("train/seconds").back().value, result.seconds);
   EXPECT_LT(result.train_loss, result.history.at("train/loss").front().value);
 }
 
