@@ -1,9 +1,20 @@
-"""Plots of lines over logarithmic axes, as SVG."""
+"""Plots of lines over logarithmic or linear axes, as SVG."""
 import math
 from html import escape
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 520, 340, 64, 16, 16, 52
-COLOURS = ["#1f6feb", "#d1242f", "#1a7f37", "#8250df"]
+COLOURS = ["#1f6feb", "#d1242f", "#1a7f37", "#8250df", "#bf8700", "#1b7c83", "#6e7781"]
+
+
+def steps(values):
+    """Returns about six round numbers from 0 (or below) to above the largest of some numbers."""
+    low, high = min(0, *values), max(values)
+    size = (high - low or 1) / 5
+    unit = 10.0 ** math.floor(math.log10(size))
+    unit *= next(factor for factor in (1, 2, 5, 10) if factor * unit >= size * 0.999)
+    first = math.floor(low / unit)
+    last = max(first + 1, math.ceil(high / unit * 0.999))
+    return [unit * number for number in range(first, last + 1)]
 
 
 def decades(values):
@@ -12,32 +23,40 @@ def decades(values):
     return list(range(first, max(last, first + 1) + 1))
 
 
-def line_plot(series, x_label, y_label):
-    """Returns a plot of named lists of points (x, y), all above 0; an empty frame where there are none."""
+class Axis:
+    """Places values between two ends, by their logarithms or, if linear, as they are."""
+
+    def __init__(self, values, ends, linear):
+        self.linear, self.ends = linear, ends
+        self.ticks = steps(values) if linear else [10.0 ** power for power in decades(values)]
+
+    def at(self, value):
+        first, last, value = (number if self.linear else math.log10(number)
+                              for number in (self.ticks[0], self.ticks[-1], value))
+        return self.ends[0] + (value - first) / (last - first) * (self.ends[1] - self.ends[0])
+
+
+def line_plot(series, x_label, y_label, linear_x=False, linear_y=False):
+    """Returns a plot of named lists of points (x, y), above 0 where an axis is not linear; an empty frame where there are
+    none."""
     points = [point for line in series.values() for point in line] or [(1, 1)]
-    xs, ys = decades([x for x, _ in points]), decades([y for _, y in points])
-
-    def x_at(value):
-        return LEFT + (math.log10(value) - xs[0]) / (xs[-1] - xs[0]) * (WIDTH - LEFT - RIGHT)
-
-    def y_at(value):
-        return HEIGHT - BOTTOM - (math.log10(value) - ys[0]) / (ys[-1] - ys[0]) * (HEIGHT - TOP - BOTTOM)
-
+    x_axis = Axis([x for x, _ in points], (LEFT, WIDTH - RIGHT), linear_x)
+    y_axis = Axis([y for _, y in points], (HEIGHT - BOTTOM, TOP), linear_y)
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
              'font-size="12">', f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>']
-    for power in xs:
-        parts += [f'<line x1="{x_at(10.0 ** power):.1f}" y1="{TOP}" x2="{x_at(10.0 ** power):.1f}" y2="{HEIGHT - BOTTOM}" '
-                  'stroke="#ddd"/>',
-                  f'<text x="{x_at(10.0 ** power):.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{10.0 ** power:g}</text>']
-    for power in ys:
-        parts += [f'<line x1="{LEFT}" y1="{y_at(10.0 ** power):.1f}" x2="{WIDTH - RIGHT}" y2="{y_at(10.0 ** power):.1f}" '
-                  'stroke="#ddd"/>',
-                  f'<text x="{LEFT - 6}" y="{y_at(10.0 ** power) + 4:.1f}" text-anchor="end">{10.0 ** power:g}</text>']
+    for tick in x_axis.ticks:
+        x = x_axis.at(tick)
+        parts += [f'<line x1="{x:.1f}" y1="{TOP}" x2="{x:.1f}" y2="{HEIGHT - BOTTOM}" stroke="#ddd"/>',
+                  f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{tick:g}</text>']
+    for tick in y_axis.ticks:
+        y = y_axis.at(tick)
+        parts += [f'<line x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}" stroke="#ddd"/>',
+                  f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{tick:g}</text>']
     for number, (name, line) in enumerate(series.items()):
         colour = COLOURS[number % len(COLOURS)]
-        path = " ".join(f"{x_at(x):.1f},{y_at(y):.1f}" for x, y in line)
+        path = " ".join(f"{x_axis.at(x):.1f},{y_axis.at(y):.1f}" for x, y in line)
         parts += [f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>',
-                  *(f'<circle cx="{x_at(x):.1f}" cy="{y_at(y):.1f}" r="3" fill="{colour}"/>' for x, y in line),
+                  *(f'<circle cx="{x_axis.at(x):.1f}" cy="{y_axis.at(y):.1f}" r="3" fill="{colour}"/>' for x, y in line),
                   f'<text x="{LEFT + 10}" y="{TOP + 18 + 16 * number}" fill="{colour}">{escape(name)}</text>']
     parts += [f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 14}" text-anchor="middle">{escape(x_label)}</text>',
               f'<text x="16" y="{(TOP + HEIGHT - BOTTOM) / 2}" text-anchor="middle" '

@@ -45,11 +45,19 @@ struct ModelContext {
   Var input(std::string_view name, const std::vector<DimSpec>& shape) const;
 };
 
+/// Something that is measured of every example of a test set: see Metric.
+struct ExampleMetric {
+  std::string name;  // as JSON and curves show it
+  Var values;        // [n]
+  Var most = {};     // [n]: what an example allows at most; none: the mean of the values is taken
+};
+
 /// What a model says about a batch.
 struct Objective {
   Var losses;        // [n]: of each example
   Var hits = {};     // [n]: 1 for a right answer, 0 for a wrong one; none where that has no meaning
   Var penalty = {};  // a number that is added to the mean of the losses; none: 0
+  std::vector<ExampleMetric> metrics = {};  // looked at in evaluation alone
 };
 
 /// A recipe for certain settings.
@@ -57,6 +65,7 @@ struct Task {
   data::Splits data;
   std::function<Objective(const ModelContext&)> model;
   data::Augment augment = {};
+  std::int64_t evaluation_batch = 256;  // examples
 };
 
 /// Returns a task on this data whose model is told the number of classes.

@@ -26,4 +26,11 @@ Recipe bitstream_rnn_recipe();
 /// Any number of convolutions behind each other, on images that are drawn.
 Recipe conv_chain_recipe();
 
+/// A few of very many labels for points with sparse features: drawn, of web pages, from any file.
+Recipe xmc_planted_recipe();
+Recipe delicious_recipe();
+Recipe xmc_recipe();
+/// A perceptron on MNIST of whose wide hidden layer a part is active.
+Recipe mnist_hashed_recipe();
+
 }  // namespace antichain

@@ -217,17 +217,28 @@ const Executable& RecipeRun::evaluation() {
     if (objective.hits.valid()) {
       outputs.push_back(objective.hits);
     }
+    for (const ExampleMetric& metric : objective.metrics) {
+      metrics_.push_back({.name = metric.name, .is_ratio = metric.most.valid()});
+      outputs.push_back(metric.values);
+      if (metric.most.valid()) {
+        outputs.push_back(metric.most);
+      }
+    }
     evaluation_ = session_.compile(outputs, {.compiler = context_.compiler});
   }
   return *evaluation_;
 }
 
 std::vector<Evaluation> RecipeRun::evaluations() {
+  const Executable& executable = evaluation();
   std::vector<Evaluation> all;
+  const auto add = [&](const char* name, const data::DatasetPtr& set) {
+    all.push_back({name, executable, set, task_.evaluation_batch, metrics_});
+  };
   if (task_.data.validation) {
-    all.push_back({"validation", evaluation(), task_.data.validation});
+    add("validation", task_.data.validation);
   }
-  all.push_back({"test", evaluation(), task_.data.test});
+  add("test", task_.data.test);
   return all;
 }
 
@@ -261,12 +272,24 @@ RunSummary RecipeRun::summarize(const TrainResult& result) {
   return {.train_loss = result.train_loss,
           .test_accuracy = score.accuracy,
           .test_loss = score.loss,
+          .metrics = score.metrics,
+          .reports = last_reports(result.history),
           .seconds = result.seconds,
           .samples_per_second = static_cast<double>(result.samples) / result.seconds,
           .peak_bytes = peak_bytes(),
           .parameters = num_parameters(),
           .steps = result.steps,
           .epochs = result.epochs};
+}
+
+std::map<std::string, double> last_reports(const History& history) {
+  std::map<std::string, double> last;
+  for (const auto& [name, curve] : history) {
+    if (name.starts_with(kReportPrefix) && !curve.empty()) {
+      last[name.substr(kReportPrefix.size())] = curve.back().value;
+    }
+  }
+  return last;
 }
 
 std::int64_t RecipeRun::num_parameters() {

@@ -17,6 +17,8 @@ namespace antichain {
 /// How a run went, for tables and JSON.
 struct RunSummary {
   double train_loss = 0, test_accuracy = 0, test_loss = 0;
+  std::map<std::string, double> metrics = {};  // of the test set, by name
+  std::map<std::string, double> reports = {};  // what engines measured last: see with_report
   double seconds = 0, samples_per_second = 0;
   std::int64_t peak_bytes = 0, parameters = 0, steps = 0, epochs = 0;
 };
@@ -83,7 +85,11 @@ class RecipeRun {
   Task task_;
   Graph train_graph_, evaluation_graph_;
   std::optional<Executable> step_, evaluation_;
+  std::vector<Metric> metrics_;  // of the evaluation
 };
+
+/// Returns the newest number of each series that engines report, without "report/".
+std::map<std::string, double> last_reports(const History& history);
 
 /// Returns the mean of the losses plus the penalty.
 Var total_loss(const Objective& objective);

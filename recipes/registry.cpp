@@ -20,7 +20,11 @@ const std::vector<Recipe>& recipes() {
                                           cora_gcn_recipe(),
                                           har_gru_recipe(),
                                           hyperspectral_odenet_recipe(),
-                                          conv_chain_recipe()};
+                                          conv_chain_recipe(),
+                                          xmc_planted_recipe(),
+                                          delicious_recipe(),
+                                          xmc_recipe(),
+                                          mnist_hashed_recipe()};
   return all;
 }
 

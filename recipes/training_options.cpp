@@ -24,11 +24,11 @@ constexpr optim::LossScaling kLossScaling = {.scale = kFirstLossScale, .grow_aft
 
 constexpr const char* kLbfgs = "lbfgs";
 // What a recipe has for the other optimisers and L-BFGS, with a line search of its own, has not.
-constexpr std::pair<const char*, const char*> kNothingForLbfgs[] = {{"schedule", "constant"},
-                                                                    {"warm_up", "0"},
-                                                                    {"weight_decay", "0"},
-                                                                    {"clip", "0"},
-                                                                    {"accumulate", "1"}};
+constexpr std::pair<const char*, const char*> kNothingForLbfgs[] = {
+    {"schedule", "constant"}, {"warm_up", "0"},  {"weight_decay", "0"}, {"clip", "0"},
+    {"accumulate", "1"},      {"lazy_rows", "0"}};
+// Those whose rule looks at all of a parameter.
+constexpr const char* kNeedAllRows[] = {"lars", "lamb"};
 
 struct Choice {
   const Settings& settings;
@@ -157,8 +157,8 @@ std::vector<OptionSpec> with_training_options(std::vector<OptionSpec> own,
       {"momentum", kNumber, "0.9", "of sgd, nesterov, lars and rmsprop", 0, 0.999},
       {"clip", kNumber, "0", "largest norm of the gradient; 0: any", 0},
       {"accumulate", kInteger, "1", "runs whose gradients make one step", 1, 1e6},
-      {"lazy_rows", kInteger, "0",
-       "1: rows of tables of words stay as they are in steps without them", 0, 1},
+      {"lazy_rows", kInteger, defaults.lazy_rows,
+       "1: rows of tables of words or features stay as they are in steps without them", 0, 1},
       {"patience", kInteger, defaults.patience,
        "epochs without progress before training ends with the best parameters; 0: never", 0, 1e6},
       precision_option(),
@@ -175,6 +175,9 @@ Settings settled(const Recipe& recipe, Settings settings) {
     for (const auto& [name, value] : kNothingForLbfgs) {
       settings.set_fallback(name, value);
     }
+  }
+  if (std::ranges::count(kNeedAllRows, settings.text("optimiser")) > 0) {
+    settings.set_fallback("lazy_rows", "0");
   }
   if (recipe.settle) {
     recipe.settle(settings);

@@ -20,6 +20,7 @@ struct TrainingDefaults {
   std::string warm_up = "0";
   std::string weight_decay = "0";
   std::string patience = "0";
+  std::string lazy_rows = "0";
 };
 
 /// Returns a recipe's own options followed by those that all recipes have.

@@ -26,6 +26,14 @@ SparseRows SparseRows::take(std::span<const std::int64_t> numbers) const {
   return taken;
 }
 
+std::int64_t SparseRows::num_empty_rows() const {
+  std::int64_t count = 0;
+  for (std::size_t row = 1; row < starts_.size(); ++row) {
+    count += starts_[row] == starts_[row - 1] ? 1 : 0;
+  }
+  return count;
+}
+
 Tensor SparseRows::dense() const {
   Tensor result = Tensor::zeros(f32, {size(), num_columns_});
   for (std::int64_t row = 0; row < size(); ++row) {

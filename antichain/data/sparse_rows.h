@@ -26,6 +26,8 @@ class SparseRows {
   std::int64_t size() const { return static_cast<std::int64_t>(starts_.size()) - 1; }
   std::int64_t num_columns() const { return num_columns_; }
   std::int64_t num_entries() const { return starts_.back(); }
+  /// Returns how many rows have no entry.
+  std::int64_t num_empty_rows() const;
   std::span<const std::int32_t> columns(std::int64_t row) const { return part(columns_, row); }
   std::span<const float> values(std::int64_t row) const { return part(values_, row); }
 

@@ -1,8 +1,8 @@
 #include "antichain/nn/embedding.h"
 
 #include "antichain/nn/layer.h"
-#include "antichain/ops/indexing/segments.h"
 #include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/indexing/segments.h"
 #include "antichain/ops/shape/creation.h"
 #include "antichain/ops/shape/shape_ops.h"
 #include "antichain/ops/shape/slicing.h"

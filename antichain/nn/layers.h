@@ -22,4 +22,5 @@
 #include "antichain/nn/normalization.h"
 #include "antichain/nn/recurrent.h"
 #include "antichain/nn/residual.h"
+#include "antichain/nn/sampled_softmax.h"
 #include "antichain/nn/wide.h"

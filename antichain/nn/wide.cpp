@@ -20,9 +20,8 @@ Var build_wide(std::string_view kind, Var x, const std::vector<std::int64_t>& wi
   for (std::size_t i = 0; i < widths.size(); ++i) {
     require_positive(kind, "a width", widths[i]);
     const Layer layer(kind, x, std::to_string(i));
-    parts.layers.push_back(
-        {layer.parameter("weight", {widths[i], features}, options.weight),
-         layer.parameter("bias", {widths[i]}, constant(0))});
+    parts.layers.push_back({layer.parameter("weight", {widths[i], features}, options.weight),
+                            layer.parameter("bias", {widths[i]}, constant(0))});
     features = widths[i];
   }
   const std::string engine = graph.engine_for(options.engine);

@@ -31,6 +31,12 @@ double total(const Tensor& tensor) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
+// How many results of an executable belong to metrics.
+std::size_t count_results(const std::vector<Metric>& metrics) {
+  const auto ratios = std::ranges::count_if(metrics, &Metric::is_ratio);
+  return metrics.size() + static_cast<std::size_t>(ratios);
+}
+
 void check(const Training& training, const TrainOptions& options) {
   require(options.epochs > 0, "epochs must be above 0, got {}", options.epochs);
   require(options.keep > 0, "at least one checkpoint must be kept, got {}", options.keep);
@@ -50,20 +56,31 @@ Score evaluate(const Evaluation& evaluation) {
   data::Batches batches(evaluation.set, {.batch = evaluation.batch, .shuffle = false});
   const auto examples = static_cast<double>(evaluation.set->size());
   require(examples > 0, "there is nothing to evaluate on in '{}'", evaluation.name);
-  double loss = 0, hits = 0;
-  bool has_hits = false;
+  const std::size_t behind = count_results(evaluation.metrics);
+  std::vector<double> totals;
   Results results;
   data::Batch batch;
   batches.start(0);
   while (batches.next(batch)) {
     evaluation.executable.run_into(results, batch);
-    loss += total(results[0]);
-    has_hits = results.size() > 1;
-    hits += has_hits ? total(results[1]) : 0;
+    const std::size_t found = results.size();
+    require(found == 1 + behind || found == 2 + behind,
+            "an evaluation returns losses, perhaps hits, and {} results for its metrics; that of "
+            "'{}' returns {}",
+            behind, evaluation.name, found);
+    totals.resize(found);
+    for (std::size_t i = 0; i < found; ++i) {
+      totals[i] += total(results[i]);
+    }
   }
-  Score score{.loss = loss / examples};
-  if (has_hits) {
-    score.accuracy = hits / examples;
+  Score score{.loss = totals[0] / examples};
+  if (totals.size() == 2 + behind) {
+    score.accuracy = totals[1] / examples;
+  }
+  std::size_t next = totals.size() - behind;
+  for (const Metric& metric : evaluation.metrics) {
+    const double reached = totals[next++];
+    score.metrics[metric.name] = reached / (metric.is_ratio ? totals[next++] : examples);
   }
   return score;
 }
@@ -250,14 +267,11 @@ void Trainer::finish_epoch() {
   // NaN where every step was bad.
   train_loss_ = state_.loss_total / static_cast<double>(state_.loss_samples);
   note("train/loss", train_loss_);
+  note("train/seconds", state_.seconds);
   const bool last = state_.epoch == options_.epochs || state_.step == options_.max_steps;
   if (last || state_.epoch % options_.evaluate_every == 0) {
     for (const Evaluation& evaluation : training_.evaluations) {
-      const Score score = scores_[evaluation.name] = evaluate(evaluation);
-      note(evaluation.name + "/loss", score.loss);
-      if (!std::isnan(score.accuracy)) {
-        note(evaluation.name + "/accuracy", score.accuracy);
-      }
+      note(evaluation.name, scores_[evaluation.name] = evaluate(evaluation));
     }
     if (options_.patience > 0) {
       keep_best(scores_.at(training_.evaluations.front().name));
@@ -281,6 +295,16 @@ void Trainer::note(const std::string& curve, double value) {
   state_.history[curve].push_back(point);
   if (events_) {
     events_->add(curve, point);
+  }
+}
+
+void Trainer::note(const std::string& evaluation, const Score& score) {
+  note(evaluation + "/loss", score.loss);
+  if (!std::isnan(score.accuracy)) {
+    note(evaluation + "/accuracy", score.accuracy);
+  }
+  for (const auto& [metric, value] : score.metrics) {
+    note(evaluation + "/" + metric, value);
   }
 }
 

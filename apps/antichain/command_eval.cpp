@@ -64,6 +64,8 @@ void evaluate(const EvalArguments& arguments, const Globals& globals) {
   const RunSummary summary{.train_loss = last_train_loss(checkpoint->state.history),
                            .test_accuracy = score.accuracy,
                            .test_loss = score.loss,
+                           .metrics = score.metrics,
+                           .reports = last_reports(checkpoint->state.history),
                            .seconds = seconds,
                            .samples_per_second = examples / seconds,
                            .peak_bytes = run.peak_bytes(),
@@ -75,6 +77,9 @@ void evaluate(const EvalArguments& arguments, const Globals& globals) {
   table.add({"trained for", std::to_string(checkpoint->state.step) + " steps"});
   table.add({arguments.part + " loss", fmt::format("{:.4g}", score.loss)});
   table.add({arguments.part + " accuracy", percent(score.accuracy)});
+  for (const auto& [name, value] : score.metrics) {
+    table.add({arguments.part + " " + name, percent(value)});
+  }
   table.add({"time", seconds_text(seconds)});
   std::string text = table.str();
   if (!std::isfinite(score.loss)) {

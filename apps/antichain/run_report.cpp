@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
 
 #include "antichain/train/report.h"
 #include "apps/antichain/recipe_arguments.h"
@@ -10,6 +11,9 @@
 namespace antichain::app {
 
 namespace {
+
+// The series in which engines tell which part of the units they computed, of 1.
+constexpr const char* kActiveShare = "active_share";
 
 ReportTable table_of(const std::string& title, const Facts& facts) {
   ReportTable table{.title = title};
@@ -27,6 +31,18 @@ Facts settings_of(const Settings& settings) {
   return facts;
 }
 
+// The mean over the layers that report one; none where every unit was computed.
+std::optional<double> active_share(const RunSummary& summary) {
+  double sum = 0, count = 0;
+  for (const auto& [name, value] : summary.reports) {
+    if (name == kActiveShare || name.ends_with(fmt::format("/{}", kActiveShare))) {
+      sum += value;
+      ++count;
+    }
+  }
+  return count > 0 ? std::optional(sum / count) : std::nullopt;
+}
+
 // JSON knows no NaN.
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
@@ -41,37 +57,55 @@ std::string seconds_text(double seconds) {
 }
 
 Facts facts_of(const RecipeRun& run, const RunSummary& summary) {
-  return {{"recipe", run.recipe().name},
-          {"engine", run.context().settings.text("engine")},
-          {"device", run.context().device},
-          {"seed", std::to_string(run.context().seed)},
-          {"parameters", std::to_string(summary.parameters)},
-          {"epochs", std::to_string(summary.epochs)},
-          {"steps", std::to_string(summary.steps)},
-          {"train loss", fmt::format("{:.4g}", summary.train_loss)},
-          {"test loss", fmt::format("{:.4g}", summary.test_loss)},
-          {"test accuracy", percent(summary.test_accuracy)},
-          {"training time", seconds_text(summary.seconds)},
-          {"samples/s", fmt::format("{:.0f}", summary.samples_per_second)},
-          {"memory", bytes_text(summary.peak_bytes)}};
+  Facts facts = {{"recipe", run.recipe().name},
+                 {"engine", run.context().settings.text("engine")},
+                 {"device", run.context().device},
+                 {"seed", std::to_string(run.context().seed)},
+                 {"parameters", std::to_string(summary.parameters)},
+                 {"epochs", std::to_string(summary.epochs)},
+                 {"steps", std::to_string(summary.steps)},
+                 {"train loss", fmt::format("{:.4g}", summary.train_loss)},
+                 {"test loss", fmt::format("{:.4g}", summary.test_loss)},
+                 {"test accuracy", percent(summary.test_accuracy)}};
+  for (const auto& [name, value] : summary.metrics) {
+    facts.emplace_back("test " + name, percent(value));
+  }
+  if (const auto share = active_share(summary)) {
+    facts.emplace_back("active share", percent(*share));
+  }
+  facts.emplace_back("training time", seconds_text(summary.seconds));
+  facts.emplace_back("samples/s", fmt::format("{:.0f}", summary.samples_per_second));
+  facts.emplace_back("memory", bytes_text(summary.peak_bytes));
+  return facts;
 }
 
 Json summary_json(const RecipeRun& run, const RunSummary& summary) {
-  return {{"recipe", run.recipe().name},
-          {"engine", run.context().settings.text("engine")},
-          {"device", run.context().device},
-          {"seed", run.context().seed},
-          {"test_accuracy", number_or_null(summary.test_accuracy)},
-          {"test_loss", number_or_null(summary.test_loss)},
-          {"train_loss", number_or_null(summary.train_loss)},
-          {"diverged", !std::isfinite(summary.test_loss) || !std::isfinite(summary.train_loss)},
-          {"seconds", summary.seconds},
-          {"samples_per_second", number_or_null(summary.samples_per_second)},
-          {"peak_bytes", summary.peak_bytes},
-          {"parameters", summary.parameters},
-          {"epochs", summary.epochs},
-          {"steps", summary.steps},
-          {"settings", settings_json(run.context().settings)}};
+  Json json = {
+      {"recipe", run.recipe().name},
+      {"engine", run.context().settings.text("engine")},
+      {"device", run.context().device},
+      {"seed", run.context().seed},
+      {"test_accuracy", number_or_null(summary.test_accuracy)},
+      {"test_loss", number_or_null(summary.test_loss)},
+      {"train_loss", number_or_null(summary.train_loss)},
+      {"diverged", !std::isfinite(summary.test_loss) || !std::isfinite(summary.train_loss)},
+      {"seconds", summary.seconds},
+      {"samples_per_second", number_or_null(summary.samples_per_second)},
+      {"peak_bytes", summary.peak_bytes},
+      {"parameters", summary.parameters},
+      {"epochs", summary.epochs},
+      {"steps", summary.steps},
+      {"settings", settings_json(run.context().settings)}};
+  for (const auto& [name, value] : summary.metrics) {
+    json[name] = number_or_null(value);
+  }
+  if (const auto share = active_share(summary)) {
+    json[kActiveShare] = *share;
+  }
+  if (!summary.reports.empty()) {
+    json["reports"] = summary.reports;
+  }
+  return json;
 }
 
 Json engine_explanations_json(const std::vector<EngineExplanation>& choices) {

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "antichain/ops/catalogue.h"
+#include "antichain/ops/indexing/sorting.h"
 #include "antichain/ops/products/sparse.h"
 #include "antichain/ops/rows/reduce.h"
 #include "tests/backends_cpu/draw.h"
@@ -45,6 +46,37 @@ TEST(AlongAxis, ArgminAndArgmax) {
     checked += check("argmax", {x}, 0, [axis](auto in) { return argmax(in[0], axis, true); });
   }
   EXPECT_GE(checked, kRounds);
+}
+
+TEST(AlongAxis, TopK) {
+  Draw draw(44);
+  int checked = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    Shape shape = draw.shape(draw.between(1, 3), 20000);
+    shape.back() = draw.one_of<std::int64_t>({1, 5, 64, 67, 3001});
+    const std::int64_t k = draw.between(0, std::min<std::int64_t>(shape.back(), 64));
+    const bool largest = draw.between(0, 1) == 0;
+    // Whole numbers, so that there are ties; and some NaN, in front, too.
+    Tensor x =
+        draw.values(i64, shape, -50, 50).cast(draw.one_of({f32, f64, bf16, f16, i8, i32, i64}));
+    if (x.dtype() == f32 && x.numel() > 0) {
+      x.data<float>()[0] = NAN;
+      for (int n = 0; n < 3; ++n) {
+        x.data<float>()[draw.between(0, x.numel() - 1)] = NAN;
+      }
+    }
+    checked += expect_kernels_agree({find_op("top_k"),
+                                     {x},
+                                     [=](Graph&, std::span<const Var> in) {
+                                       const auto [values, indices] = top_k(in[0], k, -1, largest);
+                                       return std::vector<Var>{values, indices};
+                                     }},
+                                    0, "top_k of " + to_string(shape));
+  }
+  EXPECT_EQ(checked, kRounds);
+  EXPECT_EQ(check("top_k", {draw.values(f32, {9, 4})}, 0,
+                  [](auto in) { return top_k(in[0], 3, 0).values; }),
+            0);  // along another axis than the last
 }
 
 TEST(AlongAxis, Cumsum) {

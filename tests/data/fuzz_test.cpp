@@ -58,7 +58,7 @@ std::vector<Format> formats() {
       {"csv", text, [](ByteSource& source) { read_labelled_texts(source, 4); }},
       {"table", "1 2.5\n-3e2 4\n", [](ByteSource& source) { read_table(source, 2); }},
       {"integers", "1\n2\n6\n", [](ByteSource& source) { read_integers(source, 1, 6, "it"); }},
-      {"extreme", "3 10 4\n1,2 0:1 3:0.5\n 4:1e-3\n3 9:2\n",
+      {"extreme", "4 10 4\n1,2 0:1 3:0.5\n 4:1e-3\n3,0,1 9:2 0:-1 4:5\n2\n",
        [](ByteSource& source) { read_extreme(source); }},
       {"features", "0 3\n\n1 2 3\n", citation(0)},
       {"labels", "0\n1\n1\n", citation(1)},

@@ -269,6 +269,8 @@ TEST(Extreme, ReadsPointsWithAndWithoutLabels) {
   EXPECT_THAT(set->labels().columns(0), ElementsAre(2, 0));
   EXPECT_TRUE(set->labels().columns(1).empty());
   EXPECT_TRUE(set->features().columns(2).empty());
+  EXPECT_EQ(set->labels().num_empty_rows(), 1);
+  EXPECT_EQ(set->features().num_empty_rows(), 2);
   const Batch batch = set->take(std::vector<std::int64_t>{1, 0});
   EXPECT_THAT(batch.at("x_values").to_vector<float>(), ElementsAre(2, 0.5F, 1));
   EXPECT_THAT(batch.at("x_columns").to_vector<int>(), ElementsAre(0, 1, 5));
@@ -291,6 +293,14 @@ TEST(Extreme, SaysWhatIsWrong) {
   refuses("file:2: a feature must be a whole number within [0, 5], found '6'", "1 6 3\n1 6:1\n",
           read);
   refuses("file:2: '' is not the value of a feature", "1 6 3\n1 5\n", read);
+  for (const std::string value : {"nan", "-inf", "1e99"}) {
+    refuses("file:2: '" + value + "' is not the value of a feature", "1 6 3\n1 5:" + value + "\n",
+            read);
+  }
+  refuses("file:2: label 2 stands there twice", "1 6 3\n2,0,2 1:1\n", read);
+  refuses("file:3: feature 4 stands there twice", "2 6 3\n2,0 4:1\n1 4:1 4:1\n", read);
+  refuses("file:2: a label must be a whole number within [0, 2], found ''", "1 6 3\n1,,2 1:1\n",
+          read);
   refuses("file breaks off: 1 of 490449 points are there", "490449 6 3\n1 5:1\n", read);
   refuses("file:3: more than the 1 points of the first line", "1 6 3\n1 5:1\n1 5:1\n", read);
 }

@@ -310,4 +310,28 @@ TEST(Sets, ExtremeInBothLayouts) {
       [&] { extreme("toy", folder.path()); });
 }
 
+TEST(Sets, ExtremeFilesAnywhere) {
+  const TemporaryFolder folder;
+  folder.write("train_train.txt.gz", "");
+  folder.write("train_test.txt", "");
+  folder.write("trn.txt", "1 5 3\n2 1:1\n");
+  folder.write("tst.txt", "2 5 3\n2 1:1\n 3:2\n");
+  folder.write("x_train.txt", "");
+  EXPECT_EQ(extreme_test_file(folder / "train_train.txt.gz"), folder / "train_test.txt");
+  EXPECT_EQ(extreme_test_file(folder / "trn.txt"), folder / "tst.txt");
+  const Splits splits = extreme_files(folder / "trn.txt", folder / "tst.txt");
+  EXPECT_EQ(splits.train->size(), 1);
+  EXPECT_EQ(splits.test->size(), 2);
+  EXPECT_EQ(splits.num_classes, 3);
+  const std::string place = folder.path().string();
+  expect_error<DataError>("there is no file of test points for " + place +
+                              "/x_train.txt: no x_test.txt (nor with .gz "
+                              "or .xz) beside it",
+                          [&] { extreme_test_file(folder / "x_train.txt"); });
+  expect_error<DataError>("the name of " + place +
+                              "/other does not say how that of its test "
+                              "points is: it has no 'train'",
+                          [&] { extreme_test_file(folder / "other"); });
+}
+
 }  // namespace antichain::data::sets_test

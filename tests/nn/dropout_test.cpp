@@ -70,4 +70,46 @@ TEST(Dropout, RefusesWhatDoesNotFit) {
                                 [&] { dropout(x, {.rate = -0.5}); });
 }
 
+// The probability of each element by a plain formula, found again in how often it is kept.
+TEST(AdaptiveDropout, KeepsWhatIsActive) {
+  constexpr double kShare = 0.3;
+  constexpr int kRows = 20'000;
+  const std::vector<double> row = {0, 1, 0.5, 4, 0, 0.25, 0, 0.1};  // 4: more than may be kept
+  const double total = 5.85;
+  Session session;
+  Graph graph = session.graph();
+  const Var x = graph.input("x", f64, {"n", 8});
+  const Var y = adaptive_dropout(x, {.share = kShare, .training = true});
+  const Var mean_value = adaptive_dropout(x, {.share = kShare});
+  const Executable run =
+      session.compile({y, mean_value, grad(sum(y), x), grad(sum(mean_value), x)});
+  std::vector<double> rows;
+  for (int i = 0; i < kRows; ++i) {
+    rows.insert(rows.end(), row.begin(), row.end());
+  }
+  const Results found = run({{"x", Tensor::of<double>({kRows, 8}, rows)}});
+  const std::vector<double> values = found[0].to_vector<double>();
+  const std::vector<double> slopes = found[2].to_vector<double>();
+  for (std::size_t j = 0; j < row.size(); ++j) {
+    const double p = std::min(1.0, kShare * 8 * row[j] / total);
+    double kept = 0;
+    for (std::size_t i = 0; i < kRows; ++i) {
+      const double value = values[8 * i + j];
+      ASSERT_TRUE(value == 0 || value == row[j]);
+      kept += value != 0 ? 1 : 0;
+      if (row[j] != 0) {
+        ASSERT_EQ(slopes[8 * i + j], value != 0 ? 1 : 0);
+      }
+    }
+    EXPECT_NEAR(kept, row[j] == 0 ? 0 : p * kRows, 5 * std::sqrt(kRows * p * (1 - p))) << j;
+    EXPECT_NEAR(found[1].to_vector<double>()[j], p * row[j], 1e-12);
+    EXPECT_NEAR(found[3].to_vector<double>()[j], p, 1e-12);  // p itself is not differentiated
+  }
+  const Results none = run({{"x", Tensor::zeros(f64, {1, 8})}});
+  EXPECT_THAT(none[1].to_vector<double>(), testing::Each(0));
+  EXPECT_THAT(none[3].to_vector<double>(), testing::Each(0));
+  expect_error<InvalidArgument>("adaptive_dropout: the share must be within (0, 1], got 0",
+                                [&] { adaptive_dropout(x, {.share = 0}); });
+}
+
 }  // namespace antichain::nn::dropout_test

@@ -5,6 +5,7 @@
 #include "antichain/nn/layer.h"
 #include "antichain/nn/layers.h"
 #include "antichain/nn/losses.h"
+#include "antichain/nn/ranking.h"
 #include "antichain/ops/shape/creation.h"
 #include "antichain/session/session.h"
 #include "tests/tensor/expect_error.h"
@@ -53,6 +54,7 @@ TEST_F(LayerPlaces, OfEveryLayer) {
   expect_here(conv2d(image, 3, {3, 3}));
   expect_here(global_avg_pool(image));
   expect_here(dropout(x, {.training = true}));
+  expect_here(adaptive_dropout(x, {.training = true}));
   expect_here(embedding(ids, 7, 3));
   expect_here(embedding_bag(ids, 7, 3, {.offsets = offsets}));
   expect_here(gcn(adjacency, x, 3));
@@ -83,6 +85,17 @@ TEST_F(LayerPlaces, OfEveryLoss) {
   expect_here(is_correct(logits, labels, 2));
   expect_here(correct(logits, labels));
   expect_here(zero_one(logits, labels));
+  const LabelSets truth{.labels = graph.input("own", i64, {"own"}),
+                        .row_starts = graph.input("starts", i64, {graph.dim("batch") + 1})};
+  const Negatives drawn{.labels = graph.input("drawn", i64, {"drawn"}),
+                        .log_expected = graph.input("log_expected", f32, {"drawn"})};
+  const Var scores = graph.input("scores", f32, {5});
+  start();
+  expect_here(sampled_softmax(logits, 7, truth, drawn));
+  const Ranking ranking = rank_labels(logits, truth, 3);
+  start();
+  expect_here(precision_at(ranking, 3));
+  expect_here(scored_precision_at(ranking, truth, scores, 3));
 }
 
 std::string at(unsigned line, const std::string& scope) {

@@ -14,7 +14,7 @@ class EveryRecipe : public testing::TestWithParam<std::string> {
  protected:
   RecipeContext small_context() const {
     RecipeContext context = find_recipe(GetParam()).context();
-    context.data_folder = test_data_folder();
+    context.data_folder = data_for(GetParam());
     if (context.settings.integer("batch") > 16) {
       context.settings.set("batch", "16");
     }
@@ -96,7 +96,7 @@ TEST_P(EveryRecipe, TakesHardlyMoreMemoryThanIsAliveAtOnce) {
     GTEST_SKIP() << reason;
   }
   RecipeContext context = find_recipe(GetParam()).context();
-  context.data_folder = test_data_folder();
+  context.data_folder = data_for(GetParam());
   RecipeRun run(find_recipe(GetParam()), context);
   expect_tight(run.step(), run.first_batch());
   data::Batches batches(run.task().data.test, {.batch = 100, .shuffle = false, .prefetch = 0});

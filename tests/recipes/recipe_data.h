@@ -15,12 +15,18 @@ inline std::string test_data_folder() { return shared_data().string(); }
 inline std::string data_of(const std::string& recipe) {
   const std::map<std::string, std::string> needed = {
       {"mnist-mlp", "mnist"}, {"mnist-cnn", "mnist"}, {"agnews-rnn", "ag_news"},
-      {"cora-gcn", "cora"},   {"har-gru", "uci_har"}, {"hyperspectral-odenet", "salinas_a"}};
+      {"cora-gcn", "cora"},   {"har-gru", "uci_har"}, {"hyperspectral-odenet", "salinas_a"},
+      {"delicious", "xmc"},   {"xmc", "xmc"},         {"mnist-hashed", "mnist"}};
   if (recipe.starts_with("fashion")) {
     return "/usr/share/datasets/fashion-mnist";
   }
   const auto found = needed.find(recipe);
   return found == needed.end() ? "" : test_data_folder() + "/" + found->second;
+}
+
+/// Returns what --data would say for a recipe: the folder of all sets, or a file.
+inline std::string data_for(const std::string& recipe) {
+  return recipe == "xmc" ? data_of(recipe) + "/delicious_train.txt.xz" : test_data_folder();
 }
 
 /// Returns why a recipe cannot run here; empty when it can. For GTEST_SKIP.

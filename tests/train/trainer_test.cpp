@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 
+#include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/rows/normalization.h"
 #include "antichain/ops/rows/reduce.h"
 #include "antichain/ops/shape/creation.h"
@@ -31,6 +32,8 @@ TEST(Trainer, LearnsAndMeasures) {
   EXPECT_EQ(result.history.at("train/loss").size(), 60U);
   EXPECT_EQ(result.history.at("train/loss").back().value, result.train_loss);
   EXPECT_EQ(result.history.at("step/loss").size(), 240U);
+  EXPECT_EQ(result.history.at("train/seconds").size(), 60U);
+  EXPECT_EQ(result.history.at("train/seconds").back().value, result.seconds);
   EXPECT_LT(result.train_loss, result.history.at("train/loss").front().value);
 }
 
@@ -94,6 +97,56 @@ TEST(Trainer, TheScoreIsTheMeanOverAllExamples) {
   EXPECT_NEAR(by_sevens.loss, loss, 1e-6);
   EXPECT_NEAR(at_once.loss, loss, 1e-6);
   EXPECT_EQ(by_sevens.accuracy, at_once.accuracy);
+}
+
+// A mean over the examples and a ratio of two sums, over batches of unequal sizes.
+TEST(Trainer, MeasuresWhatTheModelSaysBesides) {
+  Session session;
+  Graph graph = session.graph();
+  const Var x = graph.input("x", f32, {"n", 2}), y = graph.input("y", i64, {"n"});
+  const Var loss = mean(cross_entropy(nn::mlp(x, {8, 2}), y));
+  const Executable step = session.compile({loss}, {.updates = optim::sgd(loss, {.lr = 0.1})});
+  Graph other = session.graph();
+  const Var u = other.input("x", f32, {"n", 2}), v = other.input("y", i64, {"n"});
+  const Var first = squeeze(slice(u, {{.axis = 1, .stop = 1}}), 1), both = sum(u * u, {1});
+  const std::vector<Var> outputs = {cross_entropy(nn::mlp(u, {8, 2}), v), first, first * first,
+                                    both};
+  const std::vector<Metric> metrics = {{"mean_x"}, {"share_of_x", true}};
+  const data::DatasetPtr set = points(20);
+  double expected_mean = 0, reached = 0, most = 0;
+  const std::vector<float> coordinates = data::take_all(*set).at("x").to_vector<float>();
+  for (std::size_t i = 0; i < coordinates.size(); ++i) {
+    const double square = static_cast<double>(coordinates[i]) * coordinates[i];
+    expected_mean += i % 2 == 0 ? coordinates[i] / 20.0 : 0;
+    reached += i % 2 == 0 ? square : 0;
+    most += square;
+  }
+  const Executable evaluation = session.compile(outputs);
+  data::Batches batches(points(48), {.batch = 16});
+  const TrainResult result = Trainer({.step = step,
+                                      .batches = batches,
+                                      .states = session.states(),
+                                      .evaluations = {{"test", evaluation, set, 7, metrics}}},
+                                     {.epochs = 2})
+                                 .run();
+  const Score score = result.scores.at("test");
+  EXPECT_TRUE(std::isnan(score.accuracy));
+  EXPECT_NEAR(score.metrics.at("mean_x"), expected_mean, 1e-6);
+  EXPECT_NEAR(score.metrics.at("share_of_x"), reached / most, 1e-6);
+  EXPECT_EQ(result.history.at("test/share_of_x").size(), 2U);
+  EXPECT_EQ(result.history.at("test/mean_x").back().value, score.metrics.at("mean_x"));
+
+  const Executable with_hits =
+      session.compile({outputs[0], cast(equal(v, 0), f32), outputs[1], outputs[2], outputs[3]});
+  const Score more = evaluate({"test", with_hits, set, 7, metrics});
+  EXPECT_EQ(more.metrics, score.metrics);
+  EXPECT_GT(more.accuracy, 0);
+  expect_error<InvalidArgument>(
+      "an evaluation returns losses, perhaps hits, and 3 results for its metrics; that of 'test' "
+      "returns 2",
+      [&] {
+        evaluate({"test", session.compile({outputs[0], outputs[1]}), set, 7, metrics});
+      });
 }
 
 // Where losses come late: while the next step is computed.

@@ -9,6 +9,7 @@
 #include "antichain/backends/cpu/elementwise/update_kernels.h"
 #include "antichain/backends/cpu/indexing/along_kernels.h"
 #include "antichain/backends/cpu/indexing/gather_kernels.h"
+#include "antichain/backends/cpu/indexing/top_k_kernel.h"
 #include "antichain/backends/cpu/jit/jit_compiler.h"
 #include "antichain/backends/cpu/movement/movement_kernels.h"
 #include "antichain/backends/cpu/movement/state_kernels.h"
@@ -60,6 +61,7 @@ class CpuBackend final : public Backend {
     cpu::register_norm_gradients(kernels_);
     cpu::register_channel_sums(kernels_);
     cpu::register_along_axis(kernels_);
+    cpu::register_top_k(kernels_);
     cpu::register_scans(kernels_);
     cpu::register_sparse(kernels_);
     cpu::register_pooling(kernels_);
