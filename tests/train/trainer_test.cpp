@@ -10,6 +10,8 @@
 #include "antichain/ops/rows/normalization.h"
 #include "antichain/ops/rows/reduce.h"
 #include "antichain/ops/shape/creation.h"
+#include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/shape/slicing.h"
 #include "antichain/ops/state/reports.h"
 #include "antichain/ops/state/state_ops.h"
 #include "antichain/optim/sgd.h"
