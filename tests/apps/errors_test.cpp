@@ -110,7 +110,7 @@ TEST(Errors, BytesThatAreNotUtf8AreReplacedInJson) {
 
 TEST(Errors, OutputThatCannotBeWrittenIsReported) {
   // A full disk is not the user's mistake.
-  for (const char* command : {"ops", "bench --steps 1"}) {
+  for (const char* command : {"ops", "bench --steps 1", "--help", "train --help", "--version"}) {
     SCOPED_TRACE(command);
     const ProgramRun run = run_line("$antichain " + std::string(command) + " > /dev/full");
     EXPECT_EQ(run.code, 1);

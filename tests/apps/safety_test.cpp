@@ -89,6 +89,20 @@ TEST_F(Safety, WhatIsWrittenToMayBeALinkAPipeOrADevice) {
   EXPECT_FALSE(fs::exists("-"));
 }
 
+TEST_F(Safety, StandardOutputMayBeNamedAsAFile) {
+  const std::string at = folder_.path().string();
+  const ProgramRun piped = run_line("$antichain explain spirals --dot /dev/stdout | cat; echo "
+                                    "${PIPESTATUS[0]}");
+  EXPECT_THAT(piped.out, testing::StartsWith("digraph"));
+  EXPECT_THAT(piped.out, testing::EndsWith("\n0\n")) << piped.err;
+  EXPECT_THAT(run_line("$antichain explain spirals --text >(cat) | cat").out,
+              HasSubstr("state_read"));
+  EXPECT_EQ(run_line("$antichain explain spirals --dot /dev/stdout > " + at + "/both").code, 0);
+  const std::string both = read_text(folder_ / "both");  // the graph, and behind it the tables
+  EXPECT_THAT(both, testing::StartsWith("digraph"));
+  EXPECT_THAT(both, testing::ContainsRegex("\ngraph +/dev/stdout\n"));
+}
+
 TEST_F(Safety, AFolderOfCodeThatOthersMayEnterIsNotUsed) {
   fs::create_directories(folder_ / "cache/code");
   fs::permissions(folder_ / "cache/code", fs::perms(0777));

@@ -331,6 +331,8 @@ TEST_F(Downloads, ShowNoPassword) {
   EXPECT_EQ(shown_url("https://a:b@host/x@y?z=@"), "https://host/x@y?z=@");
   EXPECT_EQ(shown_url("https://a:p@ss@host"), "https://host");
   EXPECT_EQ(shown_url("https://host/x@y"), "https://host/x@y");
+  EXPECT_EQ(shown_url("https://host:80/x@y"), "https://host:80/x@y");
+  EXPECT_EQ(shown_url("https://me:se/cr@et@host/x"), "https://host/x");  // no good address
 }
 
 TEST_F(Downloads, GoIntoNoLinkAndNoFileOfOthers) {
