@@ -79,7 +79,7 @@ int write_all(int file, std::span<const std::byte> bytes) {
 
 }  // namespace
 
-OutputFile::OutputFile(const fs::path& path) : path_(path) {
+OutputFile::OutputFile(const fs::path& path, Pipes pipes) : path_(path) {
   // Asked by the path as it was given: the system does not follow a link that somebody else has
   // put into a folder that all may write.
   struct stat found = {};
@@ -97,6 +97,8 @@ OutputFile::OutputFile(const fs::path& path) : path_(path) {
   } else if (!is_there || S_ISREG(found.st_mode)) {
     open_aside(is_there ? found.st_mode & kPermissions : kEverybodyReads);
   } else {
+    require<DataError>(pipes == Pipes::waited_for || !S_ISFIFO(found.st_mode),
+                       "cannot write '{}': there is a pipe in its place", path_.string());
     file_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
   }
   if (file_ < 0) {
@@ -151,8 +153,8 @@ void OutputFile::commit() {
   sync_folder(folder_of(target_));
 }
 
-void write_file(const fs::path& path, std::string_view text) {
-  OutputFile file(path);
+void write_file(const fs::path& path, std::string_view text, Pipes pipes) {
+  OutputFile file(path, pipes);
   file.write(text);
   file.commit();
 }

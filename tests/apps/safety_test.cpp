@@ -91,8 +91,9 @@ TEST_F(Safety, WhatIsWrittenToMayBeALinkAPipeOrADevice) {
 
 TEST_F(Safety, StandardOutputMayBeNamedAsAFile) {
   const std::string at = folder_.path().string();
-  const ProgramRun piped = run_line("$antichain explain spirals --dot /dev/stdout | cat; echo "
-                                    "${PIPESTATUS[0]}");
+  const ProgramRun piped = run_line(
+      "$antichain explain spirals --dot /dev/stdout | cat; echo "
+      "${PIPESTATUS[0]}");
   EXPECT_THAT(piped.out, testing::StartsWith("digraph"));
   EXPECT_THAT(piped.out, testing::EndsWith("\n0\n")) << piped.err;
   EXPECT_THAT(run_line("$antichain explain spirals --text >(cat) | cat").out,
@@ -101,6 +102,17 @@ TEST_F(Safety, StandardOutputMayBeNamedAsAFile) {
   const std::string both = read_text(folder_ / "both");  // the graph, and behind it the tables
   EXPECT_THAT(both, testing::StartsWith("digraph"));
   EXPECT_THAT(both, testing::ContainsRegex("\ngraph +/dev/stdout\n"));
+}
+
+// Nobody reads it, so a run that waited for a reader would never end.
+TEST_F(Safety, PipesInTheFolderOfARunAreNotWaitedFor) {
+  const std::string run = trained("run"), report = run + "/report.html";
+  fs::remove(report);
+  ASSERT_EQ(::mkfifo(report.c_str(), 0600), 0);
+  const ProgramRun again =
+      run_line("timeout -k 5 60 $antichain train --resume " + run + " > /dev/null");
+  EXPECT_EQ(again.code, 2);
+  EXPECT_EQ(again.err, "antichain: cannot write '" + report + "': there is a pipe in its place\n");
 }
 
 TEST_F(Safety, AFolderOfCodeThatOthersMayEnterIsNotUsed) {

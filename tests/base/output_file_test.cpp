@@ -90,9 +90,11 @@ TEST(OutputFile, DevicesAndPipesAreWrittenInto) {
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   std::string read;
   std::thread reader([&] { read = read_text(pipe); });
-  write_file(pipe, "through");
+  write_file(pipe, "through", Pipes::waited_for);
   reader.join();
   EXPECT_EQ(read, "through");
+  EXPECT_EQ(error_of<DataError>([&] { write_file(pipe, "x"); }),
+            "cannot write '" + pipe.string() + "': there is a pipe in its place");
   EXPECT_TRUE(fs::is_fifo(pipe));
 }
 
@@ -206,6 +208,7 @@ TEST(FolderLock, DiesWithItsProcess) {
 
 TEST(Printable, ControlCharactersAreWrittenOut) {
   EXPECT_EQ(printable("a\nb\tü – 中 🙂"), "a\nb\tü – 中 🙂");
+  EXPECT_EQ(printable("a\nb\tc", Lines::one), "a\\x0ab\tc");
   EXPECT_EQ(printable("\x1b[31m\r\x7f"), "\\x1b[31m\\x0d\\x7f");
   EXPECT_EQ(printable("\xff\xc3"), "\\xff\\xc3");
   EXPECT_EQ(printable("\xc2\x9b"
