@@ -71,6 +71,19 @@ TEST_F(Safety, ACheckpointWithoutStatesIsOneSentence) {
   }
 }
 
+TEST_F(Safety, ACheckpointWithOtherStatesBesidesIsOneSentence) {
+  const std::string run = trained("run", std::string(kShort) + "--set momentum=0 ");
+  const std::string more = trained("more");
+  EXPECT_EQ(run_program("eval " + run).code, 0);
+  fs::copy(checkpoint_of(more) + "/model.safetensors", checkpoint_of(run) + "/model.safetensors",
+           fs::copy_options::overwrite_existing);
+  for (const std::string& command : {"eval " + run, "train --resume " + run}) {
+    EXPECT_EQ(run_program(command).code, 2) << command;
+    EXPECT_THAT(run_program(command).err,
+                HasSubstr("there is a value for 'mlp.0.bias.momentum', which is no state"));
+  }
+}
+
 TEST_F(Safety, WhatIsWrittenToMayBeALinkAPipeOrADevice) {
   fs::create_symlink("/dev/null", folder_ / "null");
   folder_.write("target", "old");

@@ -290,7 +290,8 @@ class DrippingServer {
     const int client = ::accept(listener_, nullptr, nullptr);
     const std::string header = "HTTP/1.1 200 OK\r\nContent-Length: 300003\r\n\r\n";
     ssize_t sent = ::send(client, header.data(), header.size(), MSG_NOSIGNAL);
-    for (int i = 0; i < 1200 && sent > 0; ++i) {  // two minutes, or until the other side has enough of it
+    for (int i = 0; i < 1200 && sent > 0;
+         ++i) {  // two minutes, or until the other side has enough of it
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
       sent = ::send(client, "a", 1, MSG_NOSIGNAL);
     }
