@@ -16,8 +16,9 @@ enum class Pipes { refused, waited_for };
 /// to the disk first, then renamed. Whoever reads `path` finds the old file or the new one, also
 /// when this process or the machine dies in between. Without commit() nothing is left behind.
 ///
-/// Symbolic links are followed: what they point at is replaced, not they. A device, a pipe or an
-/// open file of this process (/dev/stdout, /dev/fd/3) is written straight into and stays what it is.
+/// Symbolic links are followed: what they point at is replaced, not they. What is no regular file
+/// stays what it is and is written straight into, and so is an open file of this process
+/// (/dev/stdout, /dev/fd/3).
 class OutputFile {
  public:
   /// Throws DataError when the file cannot be made, MachineError when that is the machine's fault.
