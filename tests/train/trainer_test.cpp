@@ -262,7 +262,9 @@ TEST(Trainer, WritesCheckpointsAsOftenAsAskedTo) {
     return names.size();
   };
   const TemporaryFolder folder;
-  EXPECT_EQ(checkpoints({.epochs = 3, .folder = folder / "a", .keep = 9}), 1U);  // the last
+  EXPECT_EQ(
+      checkpoints({.epochs = 3, .folder = folder / "a", .checkpoint_seconds = 1e9, .keep = 9}),
+      1U);  // the last
   EXPECT_EQ(checkpoints({.epochs = 3, .folder = folder / "b", .checkpoint_seconds = 0, .keep = 9}),
             3U);
   EXPECT_EQ(checkpoints({.epochs = 3, .folder = folder / "c", .checkpoint_every = 5, .keep = 9}),
