@@ -48,7 +48,7 @@ std::vector<Var> layer_updates(const WideLayer& layer, const HashedLayer& hashed
   const Options& options = hashed.options();
   const Var weight = read_state(graph, state_name(layer.weight)),
             bias = read_state(graph, state_name(layer.bias));
-  std::vector<Var> writes = {add_update(graph, names.step, 1)};
+  std::vector<Var> writes = {add_update(graph, names.step, scalar(graph, i64, 1))};
   const Var step = writes.front();
   Var due = scheduled(names, options, step, writes);
   if (options.drift > 0) {
