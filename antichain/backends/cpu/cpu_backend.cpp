@@ -7,6 +7,7 @@
 #include "antichain/backends/cpu/elementwise/random_kernels.h"
 #include "antichain/backends/cpu/elementwise/row_update_kernels.h"
 #include "antichain/backends/cpu/elementwise/update_kernels.h"
+#include "antichain/backends/cpu/hashing/hashing_kernels.h"
 #include "antichain/backends/cpu/indexing/along_kernels.h"
 #include "antichain/backends/cpu/indexing/gather_kernels.h"
 #include "antichain/backends/cpu/indexing/top_k_kernel.h"
@@ -64,6 +65,7 @@ class CpuBackend final : public Backend {
     cpu::register_top_k(kernels_);
     cpu::register_scans(kernels_);
     cpu::register_sparse(kernels_);
+    cpu::register_hashing(kernels_);
     cpu::register_pooling(kernels_);
     cpu::register_random(kernels_);
   }

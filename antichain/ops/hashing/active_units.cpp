@@ -131,21 +131,11 @@ class Choice {
   std::int64_t known_ = 0;
 };
 
-ActiveOptions options_of(const Attrs& attrs) {
-  const auto selection = std::ranges::find(kSelections, attrs.get<std::string>("selection"));
-  return {.units = attrs.get<std::int64_t>("units"),
-          .active = attrs.get<std::int64_t>("active"),
-          .drawn = attrs.get<std::int64_t>("drawn"),
-          .selection = static_cast<Selection>(selection - kSelections.begin()),
-          .threshold = attrs.get<std::int64_t>("threshold"),
-          .shared = attrs.get<bool>("shared")};
-}
-
 class Reference {
  public:
   explicit Reference(KernelContext& context)
       : context_(context),
-        options_(options_of(*context.attrs)),
+        options_(active_options(*context.attrs)),
         draws_(options_.units, context.in(kStep).item<std::int64_t>()),
         step_(context.in(kStep).item<std::int64_t>()),
         codes_(load<std::int64_t>(context.in(kCodes))),
@@ -301,6 +291,16 @@ std::vector<Sample> active_units_samples() {
 }
 
 }  // namespace
+
+ActiveOptions active_options(const Attrs& attrs) {
+  const auto selection = std::ranges::find(kSelections, attrs.get<std::string>("selection"));
+  return {.units = attrs.get<std::int64_t>("units"),
+          .active = attrs.get<std::int64_t>("active"),
+          .drawn = attrs.get<std::int64_t>("drawn"),
+          .selection = static_cast<Selection>(selection - kSelections.begin()),
+          .threshold = attrs.get<std::int64_t>("threshold"),
+          .shared = attrs.get<bool>("shared")};
+}
 
 DrawnIds::DrawnIds(std::int64_t units, std::int64_t step) : units_(units) {
   // Steps of about the golden ratio spread evenly.

@@ -37,6 +37,9 @@ struct ActiveUnits {
 ActiveUnits active_units(Var codes, const HashTables& tables, const LabelRows& truth, Var step,
                          const ActiveOptions& options);
 
+/// Reads the attributes of an op active_units.
+ActiveOptions active_options(const Attrs& attrs);
+
 /// Goes through all ids below `units`, each once, in an order that looks random.
 class DrawnIds {
  public:

@@ -1,0 +1,23 @@
+// What the sources compiled per level give to products with rows of matrices.
+#pragma once
+
+#include <cstdint>
+
+#include "antichain/backends/cpu/simd/level.h"
+#include "antichain/tensor/dtype.h"
+
+namespace antichain::cpu {
+
+/// Loops over rows of one float type; sums are double, so that their order hardly shows.
+struct RowLoops {
+  /// Returns the inner product of two rows.
+  double (*dot)(const void* a, const void* b, std::int64_t width);
+  /// Adds `factor` times a row to sums.
+  void (*add)(double factor, const void* row, double* sums, std::int64_t width);
+};
+
+/// Returns the loops for rows of this type.
+template <SimdLevel>
+const RowLoops& row_loops(DType dtype);
+
+}  // namespace antichain::cpu
