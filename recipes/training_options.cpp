@@ -99,8 +99,9 @@ const std::vector<NamedOptimiser>& optimisers() {
          require(!precision_of(choice.settings).scales_loss,
                  "optimiser=lbfgs does not scale the loss: use another precision than {}",
                  precision_of(choice.settings).name);
-         return optim::lbfgs(loss,
-                             {.lr = choice.settings.number("lr"), .engine = choice.step.engine});
+         return optim::lbfgs(loss, {.lr = choice.settings.number("lr"),
+                                    .engine = choice.step.engine,
+                                    .gradient_at = choice.step.gradient_at});
        }},
   };
   return all;

@@ -5,6 +5,7 @@
 
 #include "antichain/base/byte_size.h"
 #include "antichain/base/error.h"
+#include "antichain/base/file_error.h"
 #include "antichain/base/usable_memory.h"
 #include "antichain/data/extreme.h"
 #include "antichain/data/label_counts.h"

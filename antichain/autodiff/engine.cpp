@@ -25,9 +25,7 @@ std::optional<std::vector<Var>> GradientEngine::forward(Op, const ForwardContext
   return std::nullopt;
 }
 
-std::vector<Var> GradientEngine::own_states(const WideLayers&, const EngineChoice&) const {
-  return {};
-}
+void GradientEngine::add_own_states(WideLayers&, const EngineChoice&) const {}
 
 std::vector<Var> GradientEngine::updates(Op) const { return {}; }
 

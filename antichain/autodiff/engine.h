@@ -30,6 +30,9 @@ std::string_view name(Guarantee guarantee);
 /// Says under which conditions a region runs.
 struct ForwardContext {
   bool has_memory_budget = false;  // values in between may have to be computed again
+  // Whether what is measured may be kept as states (with_report). Programs that write no state stay
+  // so: several threads may run them.
+  bool keeps_reports = false;
 };
 
 /// Differentiates one region op (call, chain, loop, cond) of a graph. An engine is to a region what
@@ -59,10 +62,10 @@ class GradientEngine {
   /// built, and op by op in eager mode.
   virtual std::optional<std::vector<Var>> forward(Op region_op,
                                                   const ForwardContext& context) const;
-  /// Returns what it keeps from one step to the next about layers that are about to name it (hash
+  /// Adds what it keeps from one step to the next about layers that are about to name it (hash
   /// tables, for example): states of its own, which become inputs of their op, so that the forward
   /// run and the gradient read the same values.
-  virtual std::vector<Var> own_states(const WideLayers& layers, const EngineChoice& choice) const;
+  virtual void add_own_states(WideLayers& layers, const EngineChoice& choice) const;
   /// Returns writes of states of its own that belong to a training step, behind the updates of the
   /// parameters, for an op that names it.
   virtual std::vector<Var> updates(Op op) const;

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "antichain/autodiff/engine.h"
 #include "antichain/autodiff/outline.h"
 #include "antichain/autodiff/walk.h"
 #include "antichain/graph/clone.h"
@@ -37,6 +38,19 @@ void require_known_parts(const Graph& graph) {
     fail<InvalidArgument>("no part of the model is called '{}'; its parts are: {}", parts[i].scope,
                           known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
   }
+}
+
+// The loss that the user holds was computed as it was built; a call that runs forward in another
+// way would have the gradient of another one.
+void require_part_as_built(const Graph& graph, const EnginePlan::Part& part) {
+  if (graph.engines() == nullptr) {
+    return;  // which is said when the call is differentiated
+  }
+  const GradientEngine& engine = graph.engines()->find(part.engine.name());
+  require<NotSupported>(!engine.replaces_forward(engine.settings(part.engine)),
+                        "engine '{}' runs regions forward in its own way, and the part '{}' of the "
+                        "model has no region: it was computed as it was built",
+                        part.engine.str(), part.scope);
 }
 
 // Copies what depends on the xs, parts into regions of their own. An op of a part waits in the
@@ -123,6 +137,8 @@ class PartsOutliner {
   }
 
   void close(int part) {
+    const EnginePlan::Part& chosen = graph_.engine_plan().parts()[static_cast<std::size_t>(part)];
+    require_part_as_built(graph_, chosen);
     std::vector<Op> ops;
     ops.swap(groups_[static_cast<std::size_t>(part)]);
     std::unordered_set<OpId> inside;
@@ -150,10 +166,8 @@ class PartsOutliner {
       }
     }
     const RegionId region = scope.finish(results);
-    const EngineChoice& engine =
-        graph_.engine_plan().parts()[static_cast<std::size_t>(part)].engine;
     const Op call =
-        graph_.add(call_def(), scope.captures(), {{"engine", engine.attribute()}}, {region});
+        graph_.add(call_def(), scope.captures(), {{"engine", chosen.engine.attribute()}}, {region});
     for (std::size_t i = 0; i < originals.size(); ++i) {
       moved_[originals[i].id()] = call.output(static_cast<int>(i));
     }

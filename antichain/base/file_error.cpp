@@ -8,7 +8,8 @@
 namespace antichain {
 
 bool is_machines_fault(int reason) {
-  constexpr std::array kMachines = {ENOSPC, EDQUOT, EIO, EMFILE, ENFILE, ENOMEM, ENOLCK, ESTALE};
+  constexpr std::array kMachines = {ENOSPC, EDQUOT, EFBIG,  EIO,   EMFILE,
+                                    ENFILE, ENOMEM, ENOLCK, ESTALE};
   return std::ranges::find(kMachines, reason) != kMachines.end();
 }
 

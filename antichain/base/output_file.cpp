@@ -7,11 +7,13 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <optional>
 #include <random>
 #include <utility>
 
 #include "antichain/base/error.h"
 #include "antichain/base/file_error.h"
+#include "antichain/base/parse_number.h"
 
 namespace antichain {
 
@@ -25,15 +27,30 @@ fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-// Where a chain of links ends, also when there is nothing yet.
-fs::path followed(const fs::path& path) {
+// Where a path leads.
+struct Destination {
+  fs::path path;                  // behind all links, also when there is nothing yet
+  std::optional<int> descriptor;  // of this process, which the path names: /dev/stdout, /dev/fd/3
+};
+
+// An open file of this process has no place beside which another could be written.
+std::optional<int> descriptor_called(const fs::path& path) {
+  std::error_code other;
+  const bool is_ours = fs::equivalent(folder_of(path), "/proc/self/fd", other) && !other;
+  return is_ours ? parse_number<int>(path.filename().string()) : std::nullopt;
+}
+
+Destination followed(const fs::path& path) {
   constexpr int kMostLinks = 40;  // as many as Linux follows
   fs::path target = path;
   for (int links = 0; links <= kMostLinks; ++links) {
+    if (const std::optional<int> descriptor = descriptor_called(target)) {
+      return {target, descriptor};
+    }
     std::error_code no_link;
     const fs::path next = fs::read_symlink(target, no_link);
     if (no_link) {
-      return target;
+      return {target, std::nullopt};
     }
     target = next.is_absolute() ? next : target.parent_path() / next;
   }
@@ -62,20 +79,28 @@ int write_all(int file, std::span<const std::byte> bytes) {
 
 }  // namespace
 
-OutputFile::OutputFile(const fs::path& path) : path_(path), target_(followed(path)) {
+OutputFile::OutputFile(const fs::path& path, Pipes pipes) : path_(path) {
+  // Asked by the path as it was given: the system does not follow a link that somebody else has
+  // put into a folder that all may write.
   struct stat found = {};
-  const bool is_there = ::stat(target_.c_str(), &found) == 0;
+  const bool is_there = ::stat(path.c_str(), &found) == 0;
   if (!is_there && errno != ENOENT) {
     fail_on_file("write", path_, errno);
   }
   if (is_there && S_ISDIR(found.st_mode)) {
     fail_on_file("write", path_, EISDIR);
   }
-  if (!is_there || S_ISREG(found.st_mode)) {
+  const Destination destination = followed(path);
+  target_ = destination.path;
+  if (destination.descriptor) {
+    file_ = ::fcntl(*destination.descriptor, F_DUPFD_CLOEXEC, 0);  // shares its position, too
+  } else if (!is_there || S_ISREG(found.st_mode)) {
     open_aside(is_there ? found.st_mode & kPermissions : kEverybodyReads);
-    return;
+  } else {
+    require<DataError>(pipes == Pipes::waited_for || !S_ISFIFO(found.st_mode),
+                       "cannot write '{}': there is a pipe in its place", path_.string());
+    file_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
   }
-  file_ = ::open(target_.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
   if (file_ < 0) {
     fail_on_file("write", path_, errno);
   }
@@ -84,9 +109,6 @@ OutputFile::OutputFile(const fs::path& path) : path_(path), target_(followed(pat
 void OutputFile::open_aside(unsigned mode) {
   aside_ = aside_in(folder_of(target_));
   file_ = ::open(aside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-  if (file_ < 0) {
-    fail_on_file("write", path_, errno);
-  }
 }
 
 OutputFile::~OutputFile() {
@@ -131,8 +153,8 @@ void OutputFile::commit() {
   sync_folder(folder_of(target_));
 }
 
-void write_file(const fs::path& path, std::string_view text) {
-  OutputFile file(path);
+void write_file(const fs::path& path, std::string_view text, Pipes pipes) {
+  OutputFile file(path, pipes);
   file.write(text);
   file.commit();
 }

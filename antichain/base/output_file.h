@@ -8,16 +8,21 @@
 
 namespace antichain {
 
+/// Whether to wait for somebody who reads a pipe that stands in the place of a file: where the user
+/// has named it. One that somebody has put where Antichain writes by itself is refused.
+enum class Pipes { refused, waited_for };
+
 /// Collects bytes beside the place where a file shall be, and puts them there by commit(): flushed
 /// to the disk first, then renamed. Whoever reads `path` finds the old file or the new one, also
 /// when this process or the machine dies in between. Without commit() nothing is left behind.
 ///
-/// Symbolic links are followed: what they point at is replaced, not they. A device or a pipe is
-/// written straight into and stays what it is.
+/// Symbolic links are followed: what they point at is replaced, not they. What is no regular file
+/// stays what it is and is written straight into, and so is an open file of this process
+/// (/dev/stdout, /dev/fd/3).
 class OutputFile {
  public:
   /// Throws DataError when the file cannot be made, MachineError when that is the machine's fault.
-  explicit OutputFile(const std::filesystem::path& path);
+  explicit OutputFile(const std::filesystem::path& path, Pipes pipes = Pipes::refused);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
@@ -40,7 +45,8 @@ class OutputFile {
 inline constexpr std::string_view kAsidePrefix = ".antichain-";
 
 /// Writes a file in one go.
-void write_file(const std::filesystem::path& path, std::string_view text);
+void write_file(const std::filesystem::path& path, std::string_view text,
+                Pipes pipes = Pipes::refused);
 /// Flushes a folder to the disk: after that, renames inside it have happened for good.
 void sync_folder(const std::filesystem::path& folder);
 

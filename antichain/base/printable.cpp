@@ -16,10 +16,13 @@ std::uint8_t byte_at(std::string_view text, std::size_t at) {
 }
 
 // How many bytes the character at this place has; 0 where it is no character that may be shown.
-std::size_t character_length(std::string_view text, std::size_t at) {
+std::size_t character_length(std::string_view text, std::size_t at, Lines lines) {
   const std::uint8_t first = byte_at(text, at);
   if (first < kFirstOfMany) {
-    return first == '\n' || first == '\t' || (first >= kFirstPrintable && first != kDelete) ? 1 : 0;
+    return (first == '\n' && lines == Lines::any) || first == '\t' ||
+                   (first >= kFirstPrintable && first != kDelete)
+               ? 1
+               : 0;
   }
   // RFC 3629, section 4, for the second byte; later ones are all alike.
   struct Row {
@@ -47,10 +50,10 @@ std::size_t character_length(std::string_view text, std::size_t at) {
 
 }  // namespace
 
-std::string printable(std::string_view text) {
+std::string printable(std::string_view text, Lines lines) {
   std::string shown;
   for (std::size_t at = 0; at < text.size();) {
-    if (const std::size_t length = character_length(text, at)) {
+    if (const std::size_t length = character_length(text, at, lines)) {
       shown += text.substr(at, length);
       at += length;
     } else {

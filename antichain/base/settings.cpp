@@ -36,17 +36,23 @@ void check(const OptionSpec& option, std::string_view value) {
           value);
 }
 
+// Nothing where both ends are open.
+std::string range_of(const OptionSpec& option) {
+  return std::isinf(option.min) && std::isinf(option.max)
+             ? ""
+             : fmt::format(" in [{}, {}]", option.min, option.max);
+}
+
 }  // namespace
 
 std::string accepted_values(const OptionSpec& option) {
   switch (option.kind) {
-    case OptionKind::integer:
-      return fmt::format("whole number in [{}, {}]", option.min, option.max);
-    case OptionKind::number: return fmt::format("number in [{}, {}]", option.min, option.max);
-    case OptionKind::choice: return fmt::format("{}", fmt::join(option.choices, ", "));
+    case OptionKind::integer: return "whole number" + range_of(option);
+    case OptionKind::number: return "number" + range_of(option);
+    case OptionKind::choice: return fmt::format("one of {}", fmt::join(option.choices, ", "));
     case OptionKind::text: break;
   }
-  return "name";
+  return "text";
 }
 
 Settings::Settings(std::string owner, std::string listed_by, std::vector<OptionSpec> options)

@@ -27,7 +27,7 @@ struct OptionSpec {
   std::string also = {};                  // another name for it; none: empty
 };
 
-/// Says which values an option takes, for lists of options.
+/// Says of which type an option is and which values it takes, for lists of options.
 std::string accepted_values(const OptionSpec& option);
 
 /// Holds a value for every option. Whatever it returns has been checked.

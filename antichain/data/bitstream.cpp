@@ -2,6 +2,7 @@
 #include <array>
 
 #include "antichain/base/error.h"
+#include "antichain/data/class_turns.h"
 #include "antichain/data/shuffled.h"
 #include "antichain/data/synthetic.h"
 
@@ -13,33 +14,19 @@ constexpr std::int64_t kBitstreamClasses = 10;
 constexpr double kLowest = 0.05, kStep = 0.1;                 // probabilities of a one
 constexpr double kTrainFraction = 0.64, kTestFraction = 0.2;  // the rest is for validation
 
-// The samples first … first + size - 1 of all; classes take turns.
-class Bitstream final : public Dataset {
+class Bitstream final : public ClassTurns {
  public:
   Bitstream(const BitstreamOptions& options, std::int64_t first, std::int64_t size)
-      : length_(options.length),
-        first_(first),
-        size_(size),
+      : ClassTurns({options.length}, kBitstreamClasses, first, size),
+        length_(options.length),
         stream_(random_stream(options.seed, Purpose::points)) {}
-  std::int64_t size() const override { return size_; }
-  Batch take(std::span<const std::int64_t> numbers) const override {
-    check_numbers(numbers);
-    const auto count = static_cast<std::int64_t>(numbers.size());
-    const Tensor x = Tensor::empty(f32, {count, length_}), y = Tensor::empty(i64, {count});
-    for (std::int64_t i = 0; i < count; ++i) {
-      const std::int64_t sample = first_ + numbers[static_cast<std::size_t>(i)];
-      y.data<std::int64_t>()[i] = sample % kBitstreamClasses;
-      draw(sample, x.data<float>() + i * length_);
-    }
-    return {{"x", x}, {"y", y}};
-  }
 
  private:
   static constexpr std::int64_t kWords = std::tuple_size_v<PhiloxBlock>;
 
-  void draw(std::int64_t sample, float* bits) const {
+  void draw(std::int64_t sample, std::int64_t label, float* bits) const override {
     const std::uint64_t threshold =
-        bernoulli_threshold(kLowest + kStep * static_cast<double>(sample % kBitstreamClasses));
+        bernoulli_threshold(kLowest + kStep * static_cast<double>(label));
     const std::int64_t blocks = (length_ + kWords - 1) / kWords;  // of a sample, not shared
     for (std::int64_t i = 0; i < length_; i += kWords) {
       const PhiloxBlock block = stream_block(stream_, sample * blocks + i / kWords);
@@ -49,7 +36,7 @@ class Bitstream final : public Dataset {
     }
   }
 
-  std::int64_t length_, first_, size_;
+  std::int64_t length_;
   RandomStream stream_;
 };
 

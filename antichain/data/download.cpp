@@ -43,10 +43,13 @@ std::string shown_url(const std::string& url) {
   const std::size_t scheme = url.find("://");
   const std::size_t host = scheme == std::string::npos ? 0 : scheme + 3;
   const std::size_t end = std::min(url.find_first_of("/?#", host), url.size());
-  const std::size_t at = url.rfind('@', end);
-  return at == std::string::npos || at < host || at >= end
-             ? url
-             : url.substr(0, host) + url.substr(at + 1);
+  std::size_t at = url.rfind('@', end);
+  const std::size_t colon = url.rfind(':', end);
+  if (at == std::string::npos && colon != std::string::npos && colon > host && colon < end &&
+      url.find_first_not_of("0123456789", colon + 1) < end) {
+    at = url.rfind('@');  // no port: a password with a slash in it, which makes no good address
+  }
+  return at == std::string::npos || at < host ? url : url.substr(0, host) + url.substr(at + 1);
 }
 
 #ifdef ANTICHAIN_HAS_CURL

@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "antichain/base/error.h"
+#include "antichain/data/class_turns.h"
 #include "antichain/data/shuffled.h"
 #include "antichain/data/synthetic.h"
 
@@ -15,36 +16,19 @@ constexpr std::array<std::array<double, 2>, 4> kDirections = {{{1, 0}, {0, 1}, {
 constexpr auto kNumDirections = static_cast<std::int64_t>(kDirections.size());
 constexpr double kPeriod = 6;  // pixels
 
-// The images first ... first + size - 1 of all; classes take turns.
-class Stripes final : public Dataset {
+class Stripes final : public ClassTurns {
  public:
   Stripes(const StripesOptions& options, std::int64_t first, std::int64_t size)
-      : options_(options),
-        first_(first),
-        size_(size),
+      : ClassTurns({options.channels, options.size, options.size}, kNumDirections, first, size),
+        options_(options),
         stream_(random_stream(options.seed, Purpose::points)) {}
-  std::int64_t size() const override { return size_; }
-  Batch take(std::span<const std::int64_t> numbers) const override {
-    check_numbers(numbers);
-    const auto count = static_cast<std::int64_t>(numbers.size());
-    const Tensor x = Tensor::empty(f32, {count, options_.channels, options_.size, options_.size});
-    const Tensor y = Tensor::empty(i64, {count});
-    for (std::int64_t i = 0; i < count; ++i) {
-      const std::int64_t image = first_ + numbers[static_cast<std::size_t>(i)];
-      y.data<std::int64_t>()[i] = image % kNumDirections;
-      draw(image, x.data<float>() + i * pixels());
-    }
-    return {{"x", x}, {"y", y}};
-  }
 
  private:
-  std::int64_t pixels() const { return options_.channels * options_.size * options_.size; }
-
-  void draw(std::int64_t image, float* values) const {
+  void draw(std::int64_t image, std::int64_t direction, float* values) const override {
     const RandomStream stream = folded_in(stream_, image);
     const double phase = uniform_f64(stream, 0);
-    const auto& [down, right] = kDirections[static_cast<std::size_t>(image % kNumDirections)];
-    for (std::int64_t i = 0; i < pixels(); ++i) {
+    const auto& [down, right] = kDirections[static_cast<std::size_t>(direction)];
+    for (std::int64_t i = 0; i < options_.channels * options_.size * options_.size; ++i) {
       const auto row = static_cast<double>(i / options_.size % options_.size);
       const auto column = static_cast<double>(i % options_.size);
       const double angle = 2 * std::numbers::pi * ((down * row + right * column) / kPeriod + phase);
@@ -54,7 +38,6 @@ class Stripes final : public Dataset {
   }
 
   StripesOptions options_;
-  std::int64_t first_, size_;
   RandomStream stream_;
 };
 

@@ -27,7 +27,7 @@ Var build_wide(std::string_view kind, Var x, const std::vector<std::int64_t>& wi
   const std::string engine = graph.engine_for(options.engine);
   if (!engine.empty() && graph.engines()) {
     const EngineChoice choice(engine);
-    parts.own = graph.engines()->find(choice.name()).own_states(parts, choice);
+    graph.engines()->find(choice.name()).add_own_states(parts, choice);
   }
   return wide_layers(parts, engine);
 }

@@ -10,6 +10,7 @@
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/elementwise/fused.h"
 #include "antichain/ops/elementwise/gradient_ops.h"
+#include "antichain/ops/hashing/active_units.h"
 #include "antichain/ops/indexing/indexing.h"
 #include "antichain/ops/indexing/sorting.h"
 #include "antichain/ops/products/attention.h"
@@ -55,6 +56,7 @@ const std::vector<OpFamily>& op_families() {
       {"Indexing", indexing_family()},
       {"Sparse matrices", sparse_family()},
       {"Wide layers", wide_family()},
+      {"Hashing", hashing_family()},
       {"Sorting", sorting_family()},
       {"Random numbers", random_family()},
       {"State", state_family()},

@@ -1,6 +1,5 @@
 #include "antichain/optim/flat_parameters.h"
 
-#include "antichain/autodiff/grad.h"
 #include "antichain/autodiff/outline.h"
 #include "antichain/graph/clone.h"
 #include "antichain/ops/elementwise/elementwise.h"
@@ -9,11 +8,12 @@
 
 namespace antichain::optim {
 
-FlatParameters::FlatParameters(Var loss, const std::vector<Var>& parameters,
-                               const EngineChoice& engine)
-    : parameters_(parameters), engine_(engine) {
+FlatParameters::FlatParameters(Var loss, const std::vector<Var>& parameters, const GradOptions& by)
+    : parameters_(parameters), engine_(by.engine) {
+  std::vector<Var> results = {loss};
+  results.insert(results.end(), by.at.begin(), by.at.end());
   // The call itself has no reader and never runs.
-  const Op call = outline({loss}, parameters_, engine);
+  const Op call = outline(results, parameters_, engine_);
   region_ = call.regions()[0];
   const std::vector<Var> inputs = call.inputs();
   captured_.assign(inputs.begin() + static_cast<std::ptrdiff_t>(parameters_.size()), inputs.end());
@@ -47,8 +47,9 @@ FlatParameters::Evaluation FlatParameters::at(Var point) const {
   const std::vector<Var> values = split(point);
   std::vector<Var> arguments = values;
   arguments.insert(arguments.end(), captured_.begin(), captured_.end());
-  const Var loss = inline_region(point.graph(), region_, arguments)[0];
-  return {cast(loss, DType::f64), join(grad(loss, values, {.engine = engine_}))};
+  const std::vector<Var> results = inline_region(point.graph(), region_, arguments);
+  const GradOptions by{.engine = engine_, .at = {results.begin() + 1, results.end()}};
+  return {cast(results[0], DType::f64), join(grad(results[0], values, by))};
 }
 
 }  // namespace antichain::optim

@@ -4,14 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "antichain/graph/graph.h"
+#include "antichain/autodiff/grad.h"
 
 namespace antichain::optim {
 
 class FlatParameters {
  public:
-  /// Takes the loss as a function of these parameters, differentiated by `engine`.
-  FlatParameters(Var loss, const std::vector<Var>& parameters, const EngineChoice& engine);
+  /// Takes the loss as a function of these parameters, differentiated as the options say.
+  FlatParameters(Var loss, const std::vector<Var>& parameters, const GradOptions& by);
 
   DType dtype() const { return dtype_; }
   Dim size() const { return size_; }
@@ -30,7 +30,8 @@ class FlatParameters {
  private:
   std::vector<Var> parameters_;
   EngineChoice engine_;
-  RegionId region_;            // the loss; takes the parameters and what else it depends on
+  RegionId region_;            // the loss, then where its gradient is cut; takes the parameters
+                               // and what else it depends on
   std::vector<Var> captured_;  // the latter
   DType dtype_ = DType::f32;
   Dim size_ = 0;

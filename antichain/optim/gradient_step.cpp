@@ -1,8 +1,10 @@
 #include "antichain/optim/gradient_step.h"
 
+#include <algorithm>
 #include <cmath>
 #include <unordered_map>
 
+#include "antichain/autodiff/engine.h"
 #include "antichain/autodiff/grad.h"
 #include "antichain/autodiff/walk.h"
 #include "antichain/ops/elementwise/elementwise.h"
@@ -69,6 +71,7 @@ class StepBuilder {
                                .marked_rows = marked_[i]}));
     }
     updates_.push_back(add_update(graph_, state_name(step_), cast(use_.when, i64)));
+    add_updates_of_engines();
     return updates_;
   }
 
@@ -79,9 +82,50 @@ class StepBuilder {
     return buffer(options_.name + "." + std::string(what), initial);
   }
 
+  // Calls f(op, its engine) for the ops that name an engine and take a parameter of this step.
+  template <class F>
+  void for_each_engine_op(F&& f) {
+    if (!graph_.engines()) {
+      return;
+    }
+    const std::size_t built = graph_.num_ops();  // what f builds names no engine
+    for (std::uint32_t id = 0; id < built; ++id) {
+      const Op op = graph_.op(OpId{id});
+      const EngineChoice choice = engine_choice(op);
+      if (!choice.is_backprop() && std::ranges::any_of(op.inputs(), [this](Var input) {
+            return std::ranges::find(parameters_, input) != parameters_.end();
+          })) {
+        f(op, graph_.engines()->find(choice.name()));
+      }
+    }
+  }
+
+  // Parameters of which engines differentiate some rows.
+  std::vector<Var> parameters_by_rows() {
+    std::vector<Var> found;
+    for_each_engine_op([&found](Op op, const GradientEngine& engine) {
+      for (int i = 0; i < op.num_inputs(); ++i) {
+        if (engine.has_row_gradient(op, i)) {
+          found.push_back(op.input(i));
+        }
+      }
+    });
+    return found;
+  }
+
+  void add_updates_of_engines() {
+    for_each_engine_op([this](Op op, const GradientEngine& engine) {
+      const std::vector<Var> own = engine.updates(op);
+      updates_.insert(updates_.end(), own.begin(), own.end());
+    });
+  }
+
   void choose_lazy_rows(const StepPlan& plan) {
+    const std::vector<Var> by_rows =
+        plan.needs_all_rows.empty() ? parameters_by_rows() : std::vector<Var>();
     for (Var parameter : parameters_) {
-      lazy_.push_back(options_.lazy_rows && options_.lazy_rows(parameter));
+      lazy_.push_back((options_.lazy_rows && options_.lazy_rows(parameter)) ||
+                      std::ranges::find(by_rows, parameter) != by_rows.end());
       marked_.emplace_back();
       require<NotSupported>(!lazy_.back() || plan.needs_all_rows.empty(),
                             "{}: parameter '{}' cannot have lazy rows, {}", plan.optimiser,

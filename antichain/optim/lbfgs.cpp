@@ -129,9 +129,10 @@ std::vector<Var> lbfgs(Var loss, const LbfgsOptions& options) {
   Graph& graph = loss.graph();
   const Var count = unwritten_step_count("lbfgs", graph, options.name);
   const std::vector<Var> parameters = trained_parameters("lbfgs", loss, options.parameters);
-  const FlatParameters function(loss, parameters, options.engine);
+  const GradOptions by{.engine = options.engine, .at = options.gradient_at};
+  const FlatParameters function(loss, parameters, by);
   const Var point = function.join(parameters);
-  const Var gradient = function.join(grad(loss, parameters, {.engine = options.engine}));
+  const Var gradient = function.join(grad(loss, parameters, by));
   const auto rows = [&](const char* what) {
     return buffer(options.name + what,
                   zeros(graph, function.dtype(), {options.history, function.size()}));

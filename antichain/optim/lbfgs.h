@@ -17,6 +17,7 @@ struct LbfgsOptions {
   double curvature = 0.9;             // how much of the slope may remain; above `decrease`, below 1
   ParameterFilter parameters = {};    // which are trained; empty: all that the loss depends on
   EngineChoice engine = {};           // who differentiates
+  std::vector<Var> gradient_at = {};  // where the gradient is cut; see GradOptions::at
   std::string name = "optimiser";     // of its states; two optimisers in a graph need two names
 };
 

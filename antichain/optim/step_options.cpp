@@ -1,17 +1,23 @@
 #include "antichain/optim/step_options.h"
 
 #include "antichain/ops/indexing/indexing.h"
+#include "antichain/ops/products/sparse.h"
 #include "antichain/ops/state/state_ops.h"
 
 namespace antichain::optim {
 
 namespace {
 
-bool looks_up_rows(Op op) {
+// Which input of an op is a table of which it reads some rows; -1: none.
+int looked_up_input(Op op) {
   const OpDef* const def = &op.def();
-  return def == &embedding_def() || def == &embedding_bag_def() ||
+  if (def == &csr_matmul_def()) {
+    return op.attrs().get<bool>("transposed") ? -1 : 3;
+  }
+  const bool looks_up = def == &embedding_def() || def == &embedding_bag_def() ||
          (def == &gather_def() &&
           normalize_axis(op.attrs().get<std::int64_t>("axis"), op.input(0).rank(), "axis") == 0);
+  return looks_up ? 0 : -1;
 }
 
 }  // namespace
@@ -34,7 +40,7 @@ ParameterFilter looked_up() {
       const Op op = graph.op(OpId{id});
       for (int i = 0; i < op.num_inputs(); ++i) {
         if (op.input(i) == parameter) {
-          if (i != 0 || !looks_up_rows(op)) {
+          if (i != looked_up_input(op)) {
             return false;
           }
           used = true;

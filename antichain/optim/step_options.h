@@ -17,8 +17,9 @@ using ParameterFilter = std::function<bool(Var parameter)>;
 ParameterFilter named(std::string prefix);
 /// Takes parameters with two axes or more, and so leaves out biases and the scales of norms.
 ParameterFilter matrices();
-/// Takes tables that the graph uses by looking rows up alone: those of embedding, embedding_bag and
-/// gather, as far as the graph is built when the optimiser is.
+/// Takes tables that the graph uses by looking rows up alone: those of embedding, embedding_bag,
+/// gather and csr_matmul (of sparse features, by their weight), as far as the graph is built when
+/// the optimiser is.
 ParameterFilter looked_up();
 
 /// The loss is multiplied by `scale` before it is differentiated and the gradients are divided by

@@ -12,7 +12,7 @@ namespace {
 
 std::vector<Var> forward_by_engines(Op op) {
   const EngineSet* const engines = op.graph().engines().get();
-  return engines ? engines->forward(op, {}) : op.outputs();
+  return engines ? engines->forward(op, {.keeps_reports = true}) : op.outputs();
 }
 
 }  // namespace

@@ -19,6 +19,8 @@
 
 namespace antichain {
 
+class InitialValues;  // antichain/session/initial_values.h
+
 struct SessionOptions {
   std::string device = "cpu";
   std::int64_t seed = 0;
@@ -75,16 +77,13 @@ class Session {
   std::weak_ptr<const bool> lifetime() const { return lives_; }
 
  private:
-  void initialise_states(Graph& graph, const std::vector<Var>& roots);
-  void initialise(Graph& graph, std::vector<std::string> names);
-  bool has_value(const Graph& graph, const std::string& name) const;
-
   SessionOptions options_;
   std::shared_ptr<EngineSet> engines_;
   // Executables share both, so that they may be run when the session is gone. States lie in the
   // backend's memory.
   std::shared_ptr<Backend> backend_;
   std::shared_ptr<StateStore> states_;
+  std::shared_ptr<const InitialValues> initial_values_;
   std::shared_ptr<const bool> lives_ = std::make_shared<bool>(true);
 };
 

@@ -121,8 +121,7 @@ std::optional<Found> checkpoint_called(const fs::path& path) {
 // Oldest first, by the numbers of their steps.
 std::vector<Found> checkpoints_in(const fs::path& folder) {
   std::vector<Found> found;
-  std::error_code none;
-  if (fs::is_directory(folder, none)) {
+  if (fs::exists(folder)) {
     for (const auto& entry : fs::directory_iterator(folder)) {
       if (std::optional<Found> checkpoint = checkpoint_called(entry.path())) {
         found.push_back(std::move(*checkpoint));

@@ -103,7 +103,11 @@ class Reader {
   }
 
   void read(void* to, std::size_t bytes) {
+    errno = 0;
     stream_.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes));
+    if (stream_.bad()) {  // otherwise it ends too early
+      fail_on_file("read", path_, errno == 0 ? EIO : errno);
+    }
     demand(stream_.good() || bytes == 0, "it ends too early");
   }
   std::uintmax_t size() const { return size_; }

@@ -24,13 +24,19 @@ double last_train_loss(const History& history) {
              : std::numeric_limits<double>::quiet_NaN();
 }
 
-// What evaluation needs must be there and fit; the rest is checked when the training step counts on
-// it. In another precision that may have more states.
-void take_states(RecipeRun& run, const Checkpoint& checkpoint,
-                 const std::filesystem::path& folder) {
+// As for a run that goes on, there must be a value for every state and a state for every value. In
+// another precision the training step may have more states or fewer; what evaluation needs must be
+// there and fit then, and the rest where the step counts on it.
+void take_states(RecipeRun& run, const Checkpoint& checkpoint, const std::filesystem::path& folder,
+                 bool in_other_precision) {
   run.evaluation();
+  if (!in_other_precision) {
+    run.step();
+  }
   try {
-    run.session().states().set_all(checkpoint.states, StateStore::Unknown::taken);
+    run.session().states().set_all(checkpoint.states, in_other_precision
+                                                          ? StateStore::Unknown::taken
+                                                          : StateStore::Unknown::refused);
     run.step();
   } catch (const InvalidArgument& error) {
     fail<DataError>("the checkpoint in '{}' does not fit this model and these data: {}",
@@ -54,7 +60,7 @@ void evaluate(const EvalArguments& arguments, const Globals& globals) {
   const std::optional<Checkpoint> checkpoint = load_checkpoint(folder);
   require<DataError>(checkpoint.has_value(), "there is no checkpoint in '{}'", folder.string());
   RecipeRun run(find_recipe(description.recipe), description.context);
-  take_states(run, *checkpoint, folder);
+  take_states(run, *checkpoint, folder, !arguments.precision.empty());
   const auto start = std::chrono::steady_clock::now();
   const Score score = run.evaluate(arguments.part);
   const double seconds =

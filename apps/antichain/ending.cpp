@@ -91,6 +91,7 @@ int StopSignals::received() const { return received_signal; }
 
 void prepare_streams() {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond `ulimit -f` is then an error of its write
   // The wrong way round, so that using them fails as it does with closed ones.
   constexpr std::array kModes = {O_WRONLY, O_RDONLY, O_RDONLY};
   for (int stream = 0; stream < static_cast<int>(kModes.size()); ++stream) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
 #include <string_view>
 
 #include "antichain/base/error.h"
@@ -65,7 +66,14 @@ std::string explain_mistake(const CLI::App& app, const CLI::ParseError& error) {
 
 void run(CLI::App& app, Globals& globals, int argc, char** argv) {
   describe_program(app, globals);
-  app.parse(argc, argv);  // runs the command too
+  try {
+    app.parse(argc, argv);  // runs the command too
+  } catch (const CLI::Success& request) {  // --help and --version
+    std::ostringstream text;
+    app.exit(request, text, text);
+    globals.output.write_to("-", text.str());
+    return;
+  }
   require(!app.get_subcommands().empty(), "no command given; see `antichain --help`");
 }
 
@@ -81,8 +89,6 @@ static int guarded_run(int argc, char** argv) {
   Ending ending;
   try {
     run(app, globals, argc, argv);
-  } catch (const CLI::Success& request) {  // --help and --version
-    return app.exit(request);
   } catch (const CLI::ParseError& error) {
     ending = {kWrongArguments, explain_mistake(app, error)};
   } catch (...) {

@@ -45,13 +45,13 @@ void Output::write_to(const std::string& path, std::string_view text) const {
   if (path == "-") {
     write_all(text);
   } else {
-    write_file(path, text);
+    write_file(path, text, Pipes::waited_for);
   }
 }
 
 void Output::fail(std::string_view sentence) const {
   // Not by fmt::print(), which throws when it cannot write.
-  std::fputs(fmt::format("antichain: {}\n", printable(sentence)).c_str(), stderr);
+  std::fputs(fmt::format("antichain: {}\n", printable(sentence, Lines::one)).c_str(), stderr);
   if (json_) {
     std::puts(to_line({{"error", std::string(sentence)}}).c_str());
   }

@@ -75,6 +75,9 @@ INSTANTIATE_TEST_SUITE_P(
             "unknown_engine", "train --engine bakcprop",
             "there is no gradient engine 'bakcprop'; did you mean 'backprop'? This session has: "
             "backprop, forward, scan"},
+        Mistake{"unknown_engine_shown", "engines scam",
+                "there is no gradient engine 'scam'; did you mean 'scan'? This session has: "
+                "backprop, forward, scan"},
         Mistake{"unknown_engine_option", "train --engine scan:chunks=3",
                 "engine 'scan' has no option 'chunks'; did you mean 'chunk'? (`antichain engines "
                 "scan` lists them)"},
@@ -110,7 +113,7 @@ TEST(Errors, BytesThatAreNotUtf8AreReplacedInJson) {
 
 TEST(Errors, OutputThatCannotBeWrittenIsReported) {
   // A full disk is not the user's mistake.
-  for (const char* command : {"ops", "bench --steps 1"}) {
+  for (const char* command : {"ops", "bench --steps 1", "--help", "train --help", "--version"}) {
     SCOPED_TRACE(command);
     const ProgramRun run = run_line("$antichain " + std::string(command) + " > /dev/full");
     EXPECT_EQ(run.code, 1);
@@ -147,6 +150,25 @@ TEST(Errors, PathsThatCannotBeAreTheUsersMistake) {
     EXPECT_THAT(run.err, testing::EndsWith(": " + reason + "\n"));
     EXPECT_THAT(run.err, testing::StartsWith("antichain: "));
   }
+}
+
+TEST(Errors, ANameWithALineEndInItIsNoSecondSentence) {
+  const ProgramRun run = run_program("eval 'none\nantichain: all is well'");
+  EXPECT_EQ(run.code, 2);
+  EXPECT_EQ(run.err,
+            "antichain: 'none\\x0aantichain: all is well' holds no run: there is no run.json\n");
+}
+
+TEST(Errors, AFileBeyondALimitIsNoSignal) {
+  const TemporaryFolder folder;
+  const std::string run = folder / "run";
+  // In blocks of 1024 bytes. The description of the run fits, its checkpoint does not.
+  const ProgramRun limited =
+      run_line("ulimit -f 4; $antichain train --max-steps 1 --out " + run + " > /dev/null");
+  EXPECT_EQ(limited.code, 1);
+  EXPECT_THAT(limited.err, testing::StartsWith("antichain: cannot write '" + run));
+  EXPECT_THAT(limited.err, testing::EndsWith("': File too large\n"));
+  EXPECT_EQ(run_program("train --resume " + run).code, 0);
 }
 
 // What does not fit is named, and is not the user's mistake.

@@ -100,6 +100,28 @@ TEST(Engines, AreListedWithTheirGuarantee) {
   EXPECT_EQ(engines.at(1).at("name"), "forward");
 }
 
+TEST(Engines, ShowTheirOptions) {
+  const ProgramRun run = run_program("engines scan");
+  EXPECT_EQ(run.code, 0);
+  EXPECT_THAT(run.out, ContainsRegex("\nwhen +auto +one of auto, always, faster, never +when to "));
+  EXPECT_THAT(run.out, ContainsRegex("\nchunk +0 +whole number in \\[0, 1000000000\\] +steps "));
+  EXPECT_THAT(run.out, ContainsRegex("\ntolerance +0 +number in \\[0, 1\\] +of newton"));
+  EXPECT_THAT(run.out, HasSubstr("--engine scan:when=auto\n"));
+  EXPECT_THAT(run_program("engines backprop").out, HasSubstr("It has no options."));
+  const nlohmann::json names = run_program("engines --json").last_line().at("engines");
+  for (const nlohmann::json& engine : names) {
+    const std::string name = engine.at("name");
+    const nlohmann::json shown = run_program("--json engines " + name).last_line();
+    EXPECT_EQ(shown.at("guarantee"), engine.at("guarantee"));
+    for (const nlohmann::json& option : shown.at("options")) {
+      SCOPED_TRACE(option.dump());
+      for (const char* field : {"name", "default", "accepts", "doc"}) {
+        EXPECT_FALSE(option.at(field).get<std::string>().empty());
+      }
+    }
+  }
+}
+
 TEST(Recipes, AreListedWithTheirOptions) {
   EXPECT_THAT(run_program("recipes").out, ContainsRegex("\nspirals +a perceptron"));
   const ProgramRun one = run_program("recipes spirals");

@@ -71,6 +71,19 @@ TEST_F(Safety, ACheckpointWithoutStatesIsOneSentence) {
   }
 }
 
+TEST_F(Safety, ACheckpointWithOtherStatesBesidesIsOneSentence) {
+  const std::string run = trained("run", std::string(kShort) + "--set momentum=0 ");
+  const std::string more = trained("more");
+  EXPECT_EQ(run_program("eval " + run).code, 0);
+  fs::copy(checkpoint_of(more) + "/model.safetensors", checkpoint_of(run) + "/model.safetensors",
+           fs::copy_options::overwrite_existing);
+  for (const std::string& command : {"eval " + run, "train --resume " + run}) {
+    EXPECT_EQ(run_program(command).code, 2) << command;
+    EXPECT_THAT(run_program(command).err,
+                HasSubstr("there is a value for 'mlp.0.bias.momentum', which is no state"));
+  }
+}
+
 TEST_F(Safety, WhatIsWrittenToMayBeALinkAPipeOrADevice) {
   fs::create_symlink("/dev/null", folder_ / "null");
   folder_.write("target", "old");
@@ -87,6 +100,32 @@ TEST_F(Safety, WhatIsWrittenToMayBeALinkAPipeOrADevice) {
   EXPECT_THAT(read_text(folder_ / "read"), HasSubstr("<svg"));
   EXPECT_THAT(run_program("explain spirals --dot -").out, testing::StartsWith("digraph"));
   EXPECT_FALSE(fs::exists("-"));
+}
+
+TEST_F(Safety, StandardOutputMayBeNamedAsAFile) {
+  const std::string at = folder_.path().string();
+  const ProgramRun piped = run_line(
+      "$antichain explain spirals --dot /dev/stdout | cat; echo "
+      "${PIPESTATUS[0]}");
+  EXPECT_THAT(piped.out, testing::StartsWith("digraph"));
+  EXPECT_THAT(piped.out, testing::EndsWith("\n0\n")) << piped.err;
+  EXPECT_THAT(run_line("$antichain explain spirals --text >(cat) | cat").out,
+              HasSubstr("state_read"));
+  EXPECT_EQ(run_line("$antichain explain spirals --dot /dev/stdout > " + at + "/both").code, 0);
+  const std::string both = read_text(folder_ / "both");  // the graph, and behind it the tables
+  EXPECT_THAT(both, testing::StartsWith("digraph"));
+  EXPECT_THAT(both, testing::ContainsRegex("\ngraph +/dev/stdout\n"));
+}
+
+// Nobody reads it, so a run that waited for a reader would never end.
+TEST_F(Safety, PipesInTheFolderOfARunAreNotWaitedFor) {
+  const std::string run = trained("run"), report = run + "/report.html";
+  fs::remove(report);
+  ASSERT_EQ(::mkfifo(report.c_str(), 0600), 0);
+  const ProgramRun again =
+      run_line("timeout -k 5 60 $antichain train --resume " + run + " > /dev/null");
+  EXPECT_EQ(again.code, 2);
+  EXPECT_EQ(again.err, "antichain: cannot write '" + report + "': there is a pipe in its place\n");
 }
 
 TEST_F(Safety, AFolderOfCodeThatOthersMayEnterIsNotUsed) {

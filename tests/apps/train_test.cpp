@@ -127,6 +127,22 @@ TEST_F(Train, LeavesEverythingInItsFolder) {
   EXPECT_FALSE(std::filesystem::is_empty(folder + "/events"));
 }
 
+// What an engine measures while it runs: in the report, in the event file and in the checkpoint.
+TEST_F(Train, ShowsWhatEnginesMeasure) {
+  const ProgramRun run = train(
+      "bitstream-rnn --engine rnn=scan:forward=newton --set T=20 --set samples=100 --max-steps 2");
+  ASSERT_EQ(run.code, 0) << run.err;
+  const std::filesystem::path folder = folder_ / "1";
+  for (const char* series : {"rnn.newton_iterations", "rnn.newton_residual"}) {
+    const std::filesystem::path events =
+        std::filesystem::directory_iterator(folder / "events")->path();
+    for (const std::filesystem::path& file :
+         {folder / "report.html", folder / "checkpoints/step-00000002-final/state.json", events}) {
+      EXPECT_NE(read_text(file).find(series), std::string::npos) << series << " in " << file;
+    }
+  }
+}
+
 TEST_F(Train, ChoosesAFreeFolder) {
   const std::string command = "cd " + folder_.path().string() + " && " + program_file() + " train";
   for (const char* name : {"spirals-1", "spirals-2"}) {

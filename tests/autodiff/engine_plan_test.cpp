@@ -4,6 +4,7 @@
 #include <random>
 
 #include "antichain/autodiff/grad.h"
+#include "antichain/engines/backprop/backprop_engine.h"
 #include "antichain/nn/layers.h"
 #include "antichain/ops/control_flow/control_flow.h"
 #include "antichain/ops/elementwise/elementwise.h"
@@ -47,6 +48,14 @@ Model build(Graph& graph, const std::string& plan) {
   return {mean(losses), losses, parameters(graph)};
 }
 
+Tensor random_values(const Shape& shape, std::uint64_t seed) {
+  std::mt19937_64 generator(seed);
+  std::uniform_real_distribution<double> draw(-1, 1);
+  std::vector<double> values(static_cast<std::size_t>(numel(shape)));
+  std::ranges::generate(values, [&] { return draw(generator); });
+  return Tensor::of<double>(shape, values);
+}
+
 std::vector<Tensor> gradients(const std::string& plan, const GradOptions& options = {},
                               bool cut = false) {
   Session session({.seed = 3});
@@ -58,11 +67,7 @@ std::vector<Tensor> gradients(const std::string& plan, const GradOptions& option
   }
   Vars outputs = grad(model.loss, model.weights, with_cut);
   outputs.push_back(model.loss);
-  std::mt19937_64 generator(1);
-  std::uniform_real_distribution<double> draw(-1, 1);
-  std::vector<double> values(5 * 3 * 4);
-  std::ranges::generate(values, [&] { return draw(generator); });
-  return session.compile(outputs)({{"xs", Tensor::of<double>({5, 3, 4}, values)}}).tensors();
+  return session.compile(outputs)({{"xs", random_values({5, 3, 4}, 1)}}).tensors();
 }
 
 void expect_same(const std::vector<Tensor>& got, const std::vector<Tensor>& want) {
@@ -199,11 +204,59 @@ TEST(GradientCut, SaysWhereNothingGoesThrough) {
                                 [&] { grad(y, x, {.at = {unused}}); });
 }
 
+// Asks for the losses of the examples, and remembers the shape of what it was given.
+class AsksForLosses final : public GradientEngine {
+ public:
+  explicit AsksForLosses(Dims& seen) : seen_(seen) {}
+  std::string_view name() const override { return "asks"; }
+  std::string_view summary() const override { return "for tests"; }
+  Guarantee guarantee() const override { return Guarantee::exact; }
+  bool wants_example_losses() const override { return true; }
+  Support supports(Op, const std::vector<bool>&) const override { return {}; }
+  std::vector<Var> differentiate(VjpContext& context) const override {
+    seen_ = context.op().output().shape();
+    return context.op().def().vjp(context);
+  }
+
+ private:
+  Dims& seen_;
+};
+
+TEST(ExampleLosses, ReachTheEngineThatAsksForThem) {
+  Dims seen;
+  const auto engines = std::make_shared<EngineSet>();
+  engines->add(make_backprop_engine());
+  engines->add(std::make_unique<AsksForLosses>(seen));
+  for (const auto& [plan, wants] : {std::pair("", false),
+                                    {"backprop", false},
+                                    {"asks", true},
+                                    {"head=asks, *=backprop", true}}) {
+    EXPECT_EQ(wants_example_losses(*engines, EnginePlan::parse(plan)), wants) << plan;
+  }
+  Graph graph(engines);
+  const Var x = graph.input("x", f64, {5, 3}), w = graph.input("w", f64, {3});
+  const Var losses = sum(square(x * w), {1});
+  const Var got = grad(mean(losses), w, {.engine = "asks", .at = {losses}});
+  EXPECT_EQ(seen, (Dims{5}));
+  grad(mean(losses), w, {.engine = "asks"});
+  EXPECT_TRUE(seen.empty());  // the mean, where nobody names the losses
+  Session session;
+  const Results both = session.compile({got, grad(mean(losses), w)})(
+      {{"x", random_values({5, 3}, 1)}, {"w", random_values({3}, 2)}});
+  conformance::expect_close(both[0], both[1], 1e-14, "gradient");
+}
+
 TEST(ForwardReplacement, IsNamedWhereARegionIsBuilt) {
   Session session;
   Graph graph = session.graph();
   const Model model = build(graph, "");
   EXPECT_THROW(grad(model.loss, model.weights, {.engine = "scan:forward=newton"}), NotSupported);
+  expect_error<NotSupported>(
+      "engine 'scan:forward=newton' runs regions forward in its own way, and the part 'head' of "
+      "the "
+      "model has no region: it was computed as it was built",
+      [] { gradients("head=scan:forward=newton"); });
+  expect_same(gradients("encoder=scan:forward=newton"), gradients(""));
   Graph plain;
   const Var x = plain.input("x", f64, {});
   EXPECT_THROW(grad(square(x), x, {.engine = "scan"}), InvalidArgument);

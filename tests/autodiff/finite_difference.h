@@ -83,16 +83,19 @@ inline std::vector<Var> inputs_like(Graph& graph, const std::vector<Tensor>& at)
   return inputs;
 }
 
-/// Checks grad() and jvp() of what `build` makes at this point. Elements of the result get
-/// different weights, so that errors do not cancel.
+/// Returns a sum in which elements have different weights, so that errors do not cancel.
+inline Var weighted_sum(Var y) {
+  const Var weights = cos(iota(y.graph(), DType::f64, numel(y.shape()))) + 1.5;
+  return sum(reshape(y, {numel(y.shape())}) * weights);
+}
+
+/// Checks grad() and jvp() of what `build` makes at this point.
 inline void expect_gradients(const Build& build, const std::vector<Tensor>& at,
                              const DifferenceOptions& options = {}) {
   Session session;
   Graph graph = session.graph();
   const std::vector<Var> inputs = inputs_like(graph, at);
-  const Var y = build(graph, inputs);
-  const Var weights = cos(iota(graph, DType::f64, numel(y.shape()))) + 1.5;
-  const Var target = sum(reshape(y, {numel(y.shape())}) * weights);
+  const Var target = weighted_sum(build(graph, inputs));
   std::vector<Var> outputs = grad(target, inputs, {.engine = options.engine});
   std::vector<Tensor> directions;
   if (options.forward) {

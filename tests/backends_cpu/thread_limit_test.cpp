@@ -78,8 +78,9 @@ TEST(ThreadLimit, ANewNumberOfThreadsIsAllowedAtOnce) {
 
 TEST(WaitingShare, IsTimeWithoutACore) {
   WaitingShare waiting;
-  waiting.wake_up(WaitingShare::Clock::now());
-  EXPECT_FALSE(waiting.is_too_large(WaitingShare::Clock::now()));  // too soon to say
+  const Time now = WaitingShare::Clock::now();
+  waiting.wake_up(now);
+  EXPECT_FALSE(waiting.is_too_large(now + milliseconds(1)));  // too soon to say
   std::this_thread::sleep_for(milliseconds(20));  // nobody said so: like having no core
   EXPECT_TRUE(waiting.is_too_large(WaitingShare::Clock::now()));
 }

@@ -7,28 +7,11 @@
 #include "antichain/antichain.h"
 #include "tests/backends_cuda/gpu.h"
 #include "tests/backends_cuda/long_wave.h"
+#include "tests/backends_cuda/replayed_runs.h"
 
 namespace antichain::large_values_test {
 
 class CudaLargeValues : public GpuTest {};
-
-using Build = std::function<std::vector<Var>(Var x)>;
-
-// Several runs: the first by kernels, the second recorded, the others replayed.
-std::vector<Tensor> results_on(const std::string& device, const Tensor& x, const Build& build) {
-  Session session({.device = device});
-  Graph graph = session.graph();
-  const Var input = graph.input("x", x.dtype(), {x.shape().begin(), x.shape().end()});
-  const Executable run = session.compile(build(input));
-  std::vector<Tensor> results = run({{"x", x}}).tensors();
-  for (int i = 0; i < 3; ++i) {
-    const std::vector<Tensor> again = run({{"x", x}}).tensors();
-    for (std::size_t n = 0; n < results.size(); ++n) {
-      EXPECT_TRUE(bit_equal(again[n], results[n])) << "run " << i << ", result " << n;
-    }
-  }
-  return results;
-}
 
 void expect_same(const Tensor& x, const Build& build, double tolerance) {
   const std::vector<Tensor> cpu = results_on("cpu", x, build), gpu = results_on("cuda", x, build);

@@ -7,11 +7,11 @@
 
 #include "antichain/antichain.h"
 #include "tests/backends_cuda/gpu.h"
+#include "tests/backends_cuda/replayed_runs.h"
 
 namespace antichain::reductions_test {
 
 using Vars = std::vector<Var>;
-using Build = std::function<Vars(Var x)>;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -23,22 +23,6 @@ Tensor wave(const Shape& shape, DType dtype) {
     result.data<float>()[i] = 2 * std::sin(0.37F * static_cast<float>(i % 10'007) + 0.2F);
   }
   return result.cast(dtype);
-}
-
-std::vector<Tensor> results_on(const std::string& device, const Tensor& x, const Build& build) {
-  Session session({.device = device});
-  Graph graph = session.graph();
-  const Var input = graph.input("x", x.dtype(), {x.shape().begin(), x.shape().end()});
-  const Executable run = session.compile(build(input));
-  std::vector<Tensor> results = run({{"x", x}}).tensors();
-  // The second run is recorded, the third is a replay of it.
-  for (int again = 0; device != "cpu" && again < 2; ++again) {
-    const std::vector<Tensor> other = run({{"x", x}}).tensors();
-    for (std::size_t n = 0; n < results.size(); ++n) {
-      EXPECT_TRUE(bit_equal(other[n], results[n])) << "run " << again + 2 << ", result " << n;
-    }
-  }
-  return results;
 }
 
 // What rounding to a type leaves of a few steps.

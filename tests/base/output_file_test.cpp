@@ -90,10 +90,39 @@ TEST(OutputFile, DevicesAndPipesAreWrittenInto) {
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   std::string read;
   std::thread reader([&] { read = read_text(pipe); });
-  write_file(pipe, "through");
+  write_file(pipe, "through", Pipes::waited_for);
   reader.join();
   EXPECT_EQ(read, "through");
+  EXPECT_EQ(error_of<DataError>([&] { write_file(pipe, "x"); }),
+            "cannot write '" + pipe.string() + "': there is a pipe in its place");
   EXPECT_TRUE(fs::is_fifo(pipe));
+}
+
+std::string descriptor_path(int file) { return "/dev/fd/" + std::to_string(file); }
+
+// As `> >(program)` and `/dev/stdout` name them.
+TEST(OutputFile, OpenFilesOfThisProcessAreWrittenInto) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  write_file(descriptor_path(ends[1]), "through");
+  ::close(ends[1]);  // the only one: the reader sees the end
+  char read[20];
+  ASSERT_EQ(::read(ends[0], read, sizeof(read)), 7);
+  EXPECT_EQ(std::string(read, 7), "through");
+  EXPECT_EQ(::read(ends[0], read, sizeof(read)), 0);
+  ::close(ends[0]);
+
+  const TemporaryFolder folder;
+  const int file = ::open((folder / "a").c_str(), O_WRONLY | O_CREAT, 0600);
+  ASSERT_EQ(::write(file, "before ", 7), 7);
+  fs::create_symlink(descriptor_path(file), folder / "link");
+  write_file(folder / "link", "now ");
+  ASSERT_EQ(::write(file, "after", 5), 5);
+  EXPECT_EQ(read_text(folder / "a"), "before now after");
+  EXPECT_EQ(count_in(folder.path()), 2U);
+  ::close(file);
+  EXPECT_EQ(error_of<DataError>([] { write_file("/dev/fd/1000", "x"); }),
+            "cannot write '/dev/fd/1000': Bad file descriptor");
 }
 
 TEST(OutputFile, NothingWaitsAside) {  // an aside that somebody has put there is not written into
@@ -179,6 +208,7 @@ TEST(FolderLock, DiesWithItsProcess) {
 
 TEST(Printable, ControlCharactersAreWrittenOut) {
   EXPECT_EQ(printable("a\nb\tü – 中 🙂"), "a\nb\tü – 中 🙂");
+  EXPECT_EQ(printable("a\nb\tc", Lines::one), "a\\x0ab\tc");
   EXPECT_EQ(printable("\x1b[31m\r\x7f"), "\\x1b[31m\\x0d\\x7f");
   EXPECT_EQ(printable("\xff\xc3"), "\\xff\\xc3");
   EXPECT_EQ(printable("\xc2\x9b"

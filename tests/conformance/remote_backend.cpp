@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "antichain/ops/catalogue.h"
+#include "tests/conformance/far_memory.h"
 
 namespace antichain::conformance {
 
@@ -24,7 +25,7 @@ class LateValues final : public Arrival {
   Tensor values_;
 };
 
-class RemoteBackend final : public Backend {
+class RemoteBackend final : public FarMemoryBackend {
  public:
   RemoteBackend() {
     kernels_.add(
@@ -41,38 +42,16 @@ class RemoteBackend final : public Backend {
   }
 
   std::string_view name() const override { return "remote"; }
-  Device device() const override { return {DeviceKind::cuda, 0}; }
-
-  // Host memory that says it is elsewhere: every function of the host that looks at values refuses
-  // it.
-  Tensor allocate(DType dtype, const Shape& shape) const override {
-    const std::shared_ptr<Buffer> memory = Tensor::empty(dtype, shape).buffer();
-    return Tensor(dtype, shape, contiguous_strides(shape), 0,
-                  std::make_shared<Buffer>(memory->data(), memory->bytes(), device(), [memory] {}));
-  }
-  Tensor to_device(const Tensor& tensor) const override {
-    return tensor.device() == device() ? tensor
-                                       : copied(tensor, allocate(tensor.dtype(), tensor.shape()));
-  }
-  Tensor to_host(const Tensor& tensor) const override {
-    return tensor.device() == Device{}
-               ? tensor
-               : copied(tensor, Tensor::empty(tensor.dtype(), tensor.shape()));
-  }
   std::unique_ptr<Arrival> send_to_host(const Tensor& tensor) const override {
     return std::make_unique<LateValues>(to_host(tensor));
   }
-  void copy(const Tensor& to, const Tensor& from) const override {
-    ASSERT_TRUE(to.is_contiguous() && from.is_contiguous());
-    copied(from, to);
-  }
 
  private:
-  static Tensor copied(const Tensor& from, const Tensor& to) {
+  void move(const Tensor& from, const Tensor& to) const override {
+    ASSERT_TRUE(to.is_contiguous() && from.is_contiguous());
     if (from.bytes() > 0) {
       std::memcpy(to.raw(), from.raw(), from.bytes());
     }
-    return to;
   }
 };
 

@@ -146,7 +146,7 @@ TEST(Batches, PreparesAsManyAsItWasToldAhead) {
   Batches batches(dataset, {.batch = 1, .prefetch = 3});
   batches.start(0);
   const auto wait_for = [&](int takes) {
-    for (int i = 0; i < 2000 && dataset->takes < takes; ++i) {
+    for (int i = 0; i < 60'000 && dataset->takes < takes; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     EXPECT_EQ(dataset->takes, takes);

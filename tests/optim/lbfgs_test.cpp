@@ -1,6 +1,6 @@
 #include "antichain/optim/lbfgs.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <cmath>
 #include <deque>
@@ -117,6 +117,34 @@ TEST(Lbfgs, SearchesTheLineAsByHand) {
   expect_lbfgs({.lr = 0.01, .history = 2});                     // too short
   expect_lbfgs({.lr = 8, .history = 2, .max_evaluations = 4});  // and often gives up
   expect_lbfgs({.history = 2, .decrease = 0.3, .curvature = 0.4});
+}
+
+// By an engine up to the losses of the examples, by back-propagation from there.
+TEST(Lbfgs, AGradientMayBeCut) {
+  const auto trained = [](const EngineChoice& engine, bool cut) {
+    Session session;
+    Graph graph = session.graph();
+    const Var x = graph.input("x", f64, {4, 3}), w = parameter("w", full(graph, f64, {3}, 0.5));
+    const Var losses = square(sum(sin(x * w), {1}) - 0.3), loss = mean(losses);
+    LbfgsOptions options{.engine = engine};
+    if (cut) {
+      options.gradient_at = {losses};
+    }
+    const Executable run = session.compile({loss}, {.updates = lbfgs(loss, options)});
+    std::vector<double> values(12);
+    std::iota(values.begin(), values.end(), 0.25);
+    double last = 0;
+    for (int i = 0; i < 4; ++i) {
+      last = run({{"x", Tensor::of<double>({4, 3}, values)}})[0].item<double>();
+    }
+    return std::pair(last, session.states().get("w").to_vector<double>());
+  };
+  const auto [loss, w] = trained({}, false);
+  for (const char* engine : {"backprop", "forward"}) {
+    const auto [other_loss, other_w] = trained(engine, true);
+    EXPECT_NEAR(other_loss, loss, 1e-9);
+    EXPECT_THAT(other_w, testing::Pointwise(testing::DoubleNear(1e-9), w));
+  }
 }
 
 TEST(Lbfgs, TrainsSomeParametersOnly) {

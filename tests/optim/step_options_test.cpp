@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/rows/reduce.h"
@@ -134,6 +135,40 @@ TEST(StepOptions, AccumulationIsOneBigBatch) {
   expect_accumulation({.clip_norm = 0.3});
   expect_accumulation({.loss_scaling = {.scale = 1024}});
   expect_accumulation({.loss_scaling = {.scale = 1024, .grow_after = 4}});
+}
+
+// The engine differentiates up to the cut, back-propagation the rest: the whole is what it was.
+TEST(StepOptions, AGradientMayBeCut) {
+  const auto build = [](const StepOptions& step, bool cut) {
+    Session session;
+    Graph graph = session.graph();
+    const Var x = graph.input("x", f64, {4, 3}), w = parameter("w", full(graph, f64, {3}, 0.5));
+    const Var losses = square(sum(sin(x * w), {1})), loss = mean(losses);
+    StepOptions options = step;
+    options.gradient_at = cut ? std::vector{losses} : std::vector<Var>();
+    const Executable run =
+        session.compile({loss}, {.updates = sgd(loss, {.lr = kLr, .step = options})});
+    std::vector<double> values(12);
+    std::iota(values.begin(), values.end(), 0.25);
+    run({{"x", Tensor::of<double>({4, 3}, values)}});
+    int engines = 0;
+    for (std::uint32_t i = 0; i < graph.num_ops(); ++i) {
+      const Op op = graph.op(OpId{i});
+      const bool is_by_engine = engine_choice(op).name() == "forward";
+      engines += is_by_engine ? 1 : 0;
+      // What the engine is given ends where the gradient is cut.
+      EXPECT_TRUE(!is_by_engine || op.output().rank() == (cut ? 1 : 0)) << op.describe();
+    }
+    EXPECT_EQ(engines, step.engine.is_backprop() ? 0 : 1);
+    return session.states().get("w").to_vector<double>();
+  };
+  const std::vector<double> want = build({}, false);
+  for (const StepOptions& step : {StepOptions{}, StepOptions{.engine = "forward"},
+                                  StepOptions{.engine = "forward", .loss_scaling = {.scale = 8}}}) {
+    for (const bool cut : {false, true}) {
+      EXPECT_THAT(build(step, cut), testing::Pointwise(testing::DoubleNear(1e-14), want));
+    }
+  }
 }
 
 TEST(StepOptions, LossScalingChangesNothingElse) {

@@ -8,6 +8,7 @@
 #include "antichain/ops/shape/creation.h"
 #include "antichain/ops/state/state_ops.h"
 #include "antichain/session/session.h"
+#include "tests/conformance/far_memory.h"
 
 namespace antichain::recording_test {
 
@@ -59,7 +60,7 @@ class WorkAgain final : public Recording {
 };
 
 // A device that negates and copies. What is recorded is not computed before it is replayed.
-class RecordingBackend final : public Backend {
+class RecordingBackend final : public conformance::FarMemoryBackend {
  public:
   explicit RecordingBackend(Counts& counts) : counts_(counts) {
     kernels_.add(find_op("negate"), {.name = "recorded negate",
@@ -68,22 +69,6 @@ class RecordingBackend final : public Backend {
   }
 
   std::string_view name() const override { return "recording"; }
-  Device device() const override { return {DeviceKind::cuda, 0}; }
-  Tensor allocate(DType dtype, const Shape& shape) const override {
-    const std::shared_ptr<Buffer> memory = Tensor::empty(dtype, shape).buffer();
-    return Tensor(dtype, shape, contiguous_strides(shape), 0,
-                  std::make_shared<Buffer>(memory->data(), memory->bytes(), device(), [memory] {}));
-  }
-  Tensor to_device(const Tensor& tensor) const override {
-    return tensor.device() == device() ? tensor
-                                       : copied(allocate(tensor.dtype(), tensor.shape()), tensor);
-  }
-  Tensor to_host(const Tensor& tensor) const override {
-    return tensor.device() == Device{}
-               ? tensor
-               : copied(Tensor::empty(tensor.dtype(), tensor.shape()), tensor);
-  }
-  void copy(const Tensor& to, const Tensor& from) const override { copied(to, from); }
   bool records() const override { return true; }
   std::unique_ptr<Recording> record(
       std::size_t count, FunctionRef<void(std::size_t)> run,
@@ -111,11 +96,10 @@ class RecordingBackend final : public Backend {
       work();
     }
   }
-  Tensor copied(const Tensor& to, const Tensor& from) const {
+  void move(const Tensor& from, const Tensor& to) const override {
     enqueue([to = to.raw(), from = from.raw(), bytes = from.bytes()] {
       std::memmove(to, from, bytes);
     });
-    return to;
   }
   void negate(KernelContext& run) const {
     require<DeviceError>(counts_.kernels_until_failure-- != 0, "the device is lost");

@@ -44,6 +44,39 @@ TEST_F(EagerTest, EqualTensorsAreDifferentVariables) {
   EXPECT_EQ(grad(a * b * b, b).item<double>(), 8);
 }
 
+// Parts of a model have engines in eager mode as they do in a graph that is compiled.
+TEST_F(EagerTest, EnginesForPartsOfAModel) {
+  Graph& graph = eager.graph();
+  graph.choose_engines(EnginePlan::parse("encoder=scan:forward=newton, head=forward"));
+  const Var h = eager(Tensor::of<double>({2}, {0.3, -0.2}));
+  const Var xs = eager(Tensor::of<double>({3, 2}, {0.1, 0.5, -0.4, 0.2, 0.7, -0.6}));
+  const auto cell = [](Var s, Var x) { return sin(s + x); };
+  Var last, out;
+  {
+    const ScopeGuard scope(graph, "encoder");
+    last = chain(h, xs, cell).last;
+  }
+  {
+    const ScopeGuard scope(graph, "head");
+    out = sum(square(last) * last);
+  }
+  const Var slope = grad(out, h);
+  EXPECT_EQ(engine_choice(last.producer()).str(), "scan:forward=newton");
+  bool by_forward = false;
+  for (std::uint32_t i = 0; i < graph.num_ops(); ++i) {
+    by_forward |= engine_choice(graph.op(OpId{i})).name() == "forward";
+  }
+  EXPECT_TRUE(by_forward);
+  EXPECT_EQ(session.states().names(kReportPrefix).size(), 2U);  // of Newton's method
+
+  Eager plain(session);
+  const Var from = plain(h.value()), through = plain(xs.value());
+  const Var end = chain(from, through, cell).last;
+  EXPECT_THAT(slope.value().to_vector<double>(),
+              testing::Pointwise(testing::DoubleNear(1e-12),
+                                 grad(sum(square(end) * end), from).value().to_vector<double>()));
+}
+
 // Newton's iteration for a matrix inverse; the number of steps depends on the values.
 TEST_F(EagerTest, NewtonsIterationForAnInverse) {
   const Var a = eager(Tensor::of<double>({2, 2}, {4, 1, 2, 3}));

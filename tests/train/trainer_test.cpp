@@ -6,79 +6,21 @@
 #include <functional>
 #include <limits>
 
-#include "antichain/nn/layers.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/rows/normalization.h"
 #include "antichain/ops/rows/reduce.h"
 #include "antichain/ops/shape/creation.h"
 #include "antichain/ops/shape/shape_ops.h"
 #include "antichain/ops/shape/slicing.h"
-#include "antichain/ops/state/random.h"
 #include "antichain/ops/state/reports.h"
 #include "antichain/ops/state/state_ops.h"
 #include "antichain/optim/sgd.h"
-#include "antichain/session/session.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/conformance/remote_backend.h"
 #include "tests/tensor/expect_error.h"
+#include "tests/train/small_training.h"
 
 namespace antichain::trainer_test {
-
-data::DatasetPtr points(std::int64_t count) {
-  std::vector<float> x;
-  std::vector<std::int64_t> y;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const float a = std::sin(static_cast<float>(i)), b = std::cos(3 * static_cast<float>(i));
-    x.insert(x.end(), {a, b});
-    y.push_back(a * b > 0 ? 1 : 0);
-  }
-  return std::make_shared<data::TensorDataset>(
-      data::Batch{{"x", Tensor::of(Shape{count, 2}, x)}, {"y", Tensor::of(Shape{count}, y)}});
-}
-
-// A classifier with noise in its input, momentum and a batch that does not divide the data:
-// whatever is forgotten in a checkpoint shows.
-struct Model {
-  explicit Model(double lr = 0.1, std::unique_ptr<Backend> backend = nullptr)
-      : session(backend ? Session(std::move(backend)) : Session()),
-        graph(session.graph()),
-        step(compile_step(lr)),
-        evaluation(compile_evaluation()) {}
-
-  Var logits(Var x) { return nn::mlp(x, {8, 2}); }
-  Executable compile_step(double lr) {
-    const Var x = graph.input("x", f32, {"n", 2}), y = graph.input("y", i64, {"n"});
-    const Var noise = random_normal(graph, f32, x.shape()) * 0.1;
-    const Var loss = mean(cross_entropy(logits(x + noise), y));
-    return session.compile({loss}, {.updates = optim::sgd(loss, {.lr = lr, .momentum = 0.9})});
-  }
-  Executable compile_evaluation() {
-    Graph other = session.graph();
-    const Var x = other.input("x", f32, {"n", 2}), y = other.input("y", i64, {"n"});
-    const Var out = logits(x);
-    return session.compile({cross_entropy(out, y), cast(equal(argmax(out, -1), y), f32)});
-  }
-  TrainResult train(const TrainOptions& options) {
-    data::Batches batches(points(50), {.batch = 16, .seed = 5});
-    return Trainer({.step = step,
-                    .batches = batches,
-                    .states = session.states(),
-                    .evaluations = {{"test", evaluation, points(20), 7}}},
-                   options)
-        .run();
-  }
-
-  Session session;
-  Graph graph;
-  Executable step, evaluation;
-};
-
-void expect_same_states(Model& a, Model& b) {
-  ASSERT_EQ(a.session.states().all().size(), b.session.states().all().size());
-  for (const auto& [name, value] : a.session.states().all()) {
-    EXPECT_TRUE(bit_equal(value, b.session.states().get(name))) << name;
-  }
-}
 
 TEST(Trainer, LearnsAndMeasures) {
   Model model;
@@ -320,7 +262,9 @@ TEST(Trainer, WritesCheckpointsAsOftenAsAskedTo) {
     return names.size();
   };
   const TemporaryFolder folder;
-  EXPECT_EQ(checkpoints({.epochs = 3, .folder = folder / "a", .keep = 9}), 1U);  // the last
+  EXPECT_EQ(
+      checkpoints({.epochs = 3, .folder = folder / "a", .checkpoint_seconds = 1e9, .keep = 9}),
+      1U);  // the last
   EXPECT_EQ(checkpoints({.epochs = 3, .folder = folder / "b", .checkpoint_seconds = 0, .keep = 9}),
             3U);
   EXPECT_EQ(checkpoints({.epochs = 3, .folder = folder / "c", .checkpoint_every = 5, .keep = 9}),
@@ -369,81 +313,6 @@ TEST(Trainer, BadStepsAreInNoMeanWhereTheyMayHappen) {
       });
 }
 
-// Stops in the middle of the second epoch and gives the checkpoint to `change`.
-void expect_refusal(const std::string& why, const std::function<void(Checkpoint&)>& change,
-                    TrainOptions options = {.epochs = 3}) {
-  const TemporaryFolder folder;
-  std::int64_t steps = 0;
-  Model first, second;
-  first.train({.epochs = 3, .folder = folder.path(), .stop = [&] { return ++steps == 6; }});
-  Checkpoint checkpoint = load_checkpoint(folder / "checkpoints").value();
-  change(checkpoint);
-  std::filesystem::remove_all(folder / "checkpoints");
-  save_checkpoint(folder / "checkpoints", checkpoint, 1);
-  options.folder = folder.path();
-  options.resume = true;
-  const StateStore::Values before = second.session.states().all();
-  expect_error<DataError>("the checkpoint in '" + folder.path().string() +
-                              "' does not fit this model and these data: " + why,
-                          [&] { second.train(options); });
-  for (const auto& [name, value] : before) {  // nothing was taken over
-    EXPECT_TRUE(bit_equal(value, second.session.states().get(name))) << name;
-  }
-}
-
-TEST(Trainer, ACheckpointOfAnotherModelIsRefused) {
-  const std::string bias = "mlp.0.bias";
-  expect_refusal("state 'mlp.0.bias' is f32[8] in the graphs of this session, the value is f32[9]",
-                 [&](Checkpoint& c) { c.states[bias] = Tensor::zeros(f32, {9}); });
-  expect_refusal("state 'mlp.0.bias' is f32[8] in the graphs of this session, the value is i32[8]",
-                 [&](Checkpoint& c) { c.states[bias] = Tensor::zeros(i32, {8}); });
-  expect_refusal("there is no value for the state 'mlp.0.bias' of f32[8]",
-                 [&](Checkpoint& c) { c.states.erase(bias); });
-  expect_refusal("there is a value for 'other', which is no state of this session",
-                 [](Checkpoint& c) { c.states["other"] = Tensor::zeros(f32, {8}); });
-  expect_refusal("state 'mlp.0.bias' is f32[8] in the graphs of this session, the value is f32[1]",
-                 [&](Checkpoint& c) {
-                   c.best = c.states;
-                   c.best[bias] = Tensor::zeros(f32, {1});
-                 });
-}
-
-TEST(Trainer, ACheckpointOfOtherDataIsRefused) {
-  expect_refusal("it is in epoch 7, of 3", [](Checkpoint& c) { c.state.epoch = 7; });
-  expect_refusal("it is at step 6, which is not batch 4 of epoch 2 where an epoch has 4 batches",
-                 [](Checkpoint& c) { c.state.batch = 4; });
-  expect_refusal("it is at step 7, which is not batch 2 of epoch 2 where an epoch has 4 batches",
-                 [](Checkpoint& c) { c.state.step = 7; });
-  for (const std::int64_t most : {5, 6}) {
-    expect_refusal("it has done 6 steps already, so it cannot end after " + std::to_string(most) +
-                       " (max_steps)",
-                   [](Checkpoint&) {}, {.epochs = 3, .max_steps = most});
-  }
-}
-
-TEST(Trainer, TwoTrainingsDoNotShareAFolder) {
-  const TemporaryFolder folder;
-  Model first, second;
-  std::string sentence;
-  first.train({.epochs = 1, .folder = folder.path(), .progress = [&](const TrainProgress& p) {
-                 if (p.step == 2) {
-                   try {
-                     second.train({.epochs = 1, .folder = folder.path(), .resume = true});
-                   } catch (const DataError& error) {
-                     sentence = error.what();
-                   }
-                 }
-               }});
-  EXPECT_EQ(sentence,
-            "'" + folder.path().string() + "' is in use: another training is running in it");
-  // Nor does a new one begin where an old one has left its checkpoints: it would lose its own.
-  expect_error<InvalidArgument>("'" + folder.path().string() +
-                                    "' already holds checkpoints; resume, or choose another folder",
-                                [&] { second.train({.epochs = 1, .folder = folder.path()}); });
-  EXPECT_TRUE(second.train({.epochs = 1, .folder = folder.path(), .resume = true}).finished);
-}
-
-// The loss is a number up to the end, the states that the last update leaves behind are none.
 TEST(Trainer, ADivergedRunIsReadAgain) {
   const TemporaryFolder folder;
   const auto train = [&](bool resume) {

@@ -6,6 +6,7 @@
 #include "antichain/ops/scans/affine_scan.h"
 #include "antichain/ops/shape/shape_ops.h"
 #include "antichain/ops/shape/slicing.h"
+#include "antichain/ops/state/reports.h"
 
 namespace antichain::scan {
 
@@ -58,6 +59,7 @@ struct Iterate {
   Var size;      // of the largest state
   Var count;     // of iterations so far
 
+  Var relative_residual() const { return residual / size; }
   Vars values() const { return {all, misses, residual, size, count}; }
   static Iterate of(const Vars& values) {
     return {values[0], values[1], values[2], values[3], values[4]};
@@ -86,7 +88,7 @@ class Newton {
         [&](const Vars& s) { return improved(Iterate::of(s)).values(); }, {}, chain_.location());
     const Iterate end = Iterate::of(found.last);
     return cond(
-        converged(end), [&] { return outputs_at(end.all); },
+        reported(converged(end), end), [&] { return outputs_at(end.all); },
         [&] { return outputs_step_by_step(end); }, {}, chain_.location());
   }
 
@@ -116,6 +118,14 @@ class Newton {
     return iterate_at(now.all + trajectory_.all(change.before, change.last), now.count + 1);
   }
 
+  Var reported(Var carrier, const Iterate& end) const {
+    if (!options_.keeps_reports) {
+      return carrier;
+    }
+    carrier = with_report(carrier, "newton_iterations", end.count);
+    return with_report(carrier, "newton_residual", end.relative_residual());
+  }
+
   // False, too, for what is not a number.
   Var converged(const Iterate& now) const {
     return less_equal(now.residual, now.size * tolerance_);
@@ -134,7 +144,7 @@ class Newton {
 
   Vars outputs_step_by_step(const Iterate& end) const {
     Vars inputs = chain_.inputs();
-    inputs[0] = options_.gave_up(inputs[0], end.residual / end.size, end.count);
+    inputs[0] = options_.gave_up(inputs[0], end.relative_residual(), end.count);
     Attrs attrs = chain_.attrs();
     attrs.set("engine", std::string());
     const RegionId body = chain_.regions()[0];

@@ -25,6 +25,7 @@ struct NewtonOptions {
   /// Returns a value like `state`, and tells whoever should know that the method gave up with this
   /// residual, as a part of the largest state, after so many iterations.
   std::function<Var(Var state, Var residual, Var iterations)> gave_up;
+  bool keeps_reports = false;  // residual and iterations of each run as series (with_report)
 };
 
 /// Returns what stands for the outputs of a chain, as ordinary ops in the current region: a loop

@@ -85,6 +85,7 @@ std::optional<Vars> NewtonForward::outputs(Op chain, scan::NewtonOptions options
     const Attrs attrs = {{"chain", place}, {"tolerance", scan::newton_tolerance(chain, options)}};
     return chain.graph().add(note_->def(), {state, residual, iterations}, attrs).output();
   };
+  options.keeps_reports = context.keeps_reports;
   return scan::newton_chain(chain, options);
 }
 

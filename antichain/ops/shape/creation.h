@@ -26,7 +26,7 @@ Var shape_of(const Operand& x);
 Var nonzero(const Operand& x);
 /// Returns a zero that stands for a variable in which an expression is linear; every call gives
 /// another one. Differentiating with respect to it transposes the expression
-/// (antichain/autodiff/jvp.h).
+/// (antichain/autodiff/op_rules.cpp).
 Var linear_seed(Graph& graph, DType dtype, const Dims& shape);
 
 const OpDef& iota_def();

@@ -12,8 +12,12 @@ namespace antichain {
 
 namespace {
 
-std::string unused_name(const Graph& graph, std::string_view series) {
+// In eager mode the same line runs again and again, and goes on with its series.
+std::string series_name(const Graph& graph, std::string_view series) {
   const std::string name = fmt::format("{}{}", kReportPrefix, graph.qualify(series));
+  if (graph.evaluator() != nullptr) {
+    return name;
+  }
   std::string numbered = name;
   for (int n = 2; graph.find_state(numbered) != nullptr; ++n) {
     numbered = fmt::format("{}_{}", name, n);
@@ -31,7 +35,7 @@ Var with_report(Var carrier, std::string_view name, const Operand& value) {
   if (graph.current_region() != kRootRegion || graph.region_of(carrier) != kRootRegion) {
     return carrier;
   }
-  const std::string state = unused_name(graph, name);
+  const std::string state = series_name(graph, name);
   const Var unknown = scalar(graph, f64, std::numeric_limits<double>::quiet_NaN());
   graph.add_state({.name = state, .type = {f64, {}}, .initial = unknown, .is_derived = true});
   return after_writes(carrier, {assign(graph, state, cast(number, f64))});

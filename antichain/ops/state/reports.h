@@ -13,8 +13,8 @@
 namespace antichain {
 
 /// Returns `carrier`; whenever it is computed, `value`, one number, is kept as the newest of the
-/// series `name` within the open scope. A second series of that name gets a number. Inside a chain,
-/// loop or cond nothing is kept.
+/// series `name` within the open scope. A second series of that name gets a number, except in eager
+/// mode. Inside a chain, loop or cond nothing is kept.
 Var with_report(Var carrier, std::string_view name, const Operand& value);
 
 }  // namespace antichain

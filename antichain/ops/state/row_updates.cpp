@@ -1,26 +1,16 @@
 #include "antichain/ops/state/row_updates.h"
 
 #include <algorithm>
-#include <array>
-#include <utility>
 
 #include "antichain/graph/infer_context.h"
-#include "antichain/graph/kernel_context.h"
-#include "antichain/ops/definition_parts.h"
-#include "antichain/ops/elementwise/elementwise.h"
-#include "antichain/ops/indexing/indexing.h"
-#include "antichain/ops/reference/compute.h"
 #include "antichain/ops/shape/creation.h"
 #include "antichain/ops/shape/shape_ops.h"
 #include "antichain/ops/shape/slicing.h"
-#include "antichain/ops/state/state_ops.h"
-#include "antichain/ops/state/update_rules.h"
+#include "antichain/ops/state/row_update_reference.h"
 
 namespace antichain {
 
 namespace {
-
-constexpr int kGradient = 0, kNumbersInput = 1, kWhen = 2, kSelection = 3;  // inputs
 
 const StateInfo& find_row_state(InferContext& context, const std::string& state_name,
                                 DType expected) {
@@ -79,212 +69,6 @@ std::vector<VarType> infer_accumulate_rows(InferContext& context) {
   return {{type.dtype, type.shape}};
 }
 
-// Calls f(row of the state, first element of the gradient) for the rows whose gradient is not zero.
-template <class F>
-void for_each_used_row(const KernelContext& context, const RowLayout& layout,
-                       const std::vector<double>& gradient, F&& f) {
-  for (std::int64_t k = 0; k < layout.gradient_rows; ++k) {
-    std::int64_t row = k;
-    if (context.num_inputs() > kSelection) {
-      const Tensor& selection = context.in(kSelection);
-      if (selection.dtype() == DType::i64) {
-        row = selection.data<std::int64_t>()[k];
-      } else if (!selection.data<bool>()[k]) {
-        continue;
-      }
-    }
-    const auto first = gradient.begin() + k * layout.width;
-    const bool used = std::any_of(first, first + layout.width, [](double g) { return g != 0; });
-    if (row >= 0 && row < layout.state_rows && used) {
-      f(row, static_cast<std::size_t>(k * layout.width));
-    }
-  }
-}
-
-template <class Rule, std::size_t... kState>
-void update_used_rows(KernelContext& context, const std::vector<std::string>& names,
-                      std::index_sequence<kState...>) {
-  StateStore& store = *context.states;
-  const std::vector<double> gradient = load<double>(context.in(kGradient));
-  const std::array<Tensor, sizeof...(kState)> states = {store.modify(names[kState])...};
-  std::array<std::vector<double>, sizeof...(kState)> values = {load<double>(states[kState])...};
-  const rules::Applied<Rule, double> rule(context.in(kNumbersInput).template data<double>());
-  const RowLayout layout = row_layout(context, states[0]);
-  for_each_used_row(context, layout, gradient, [&](std::int64_t row, std::size_t from) {
-    for (std::size_t i = 0; i < static_cast<std::size_t>(layout.width); ++i) {
-      const std::size_t at = static_cast<std::size_t>(row * layout.width) + i;
-      rule(gradient[from + i], values[kState][at]...);
-    }
-  });
-  (antichain::store(values[kState], states[kState]), ...);
-}
-
-template <class Rule>
-void row_update_reference(KernelContext& context) {
-  const std::vector<std::string> names = updated_states(*context.attrs)[0];
-  if (context.in(kWhen).item<bool>()) {
-    update_used_rows<Rule>(context, names, std::make_index_sequence<Rule::kStates>());
-  }
-  context.out() = context.states->get(names[0], host_memory());
-}
-
-void accumulate_rows_reference(KernelContext& context) {
-  const std::vector<std::string> names = updated_states(*context.attrs)[0];
-  StateStore& store = *context.states;
-  if (context.in(kWhen).item<bool>()) {
-    const Tensor sum = store.modify(names[0]), marked = store.modify(names[1]);
-    const RowLayout layout = row_layout(context, sum);
-    std::vector<double> total = load<double>(sum);
-    bool* const marks = marked.data<bool>();
-    const double* const numbers = context.in(kNumbersInput).data<double>();
-    if (numbers[rules::kGradientNumbers] == 0) {
-      std::fill(total.begin(), total.end(), 0.0);
-      std::fill(marks, marks + layout.state_rows, false);
-    }
-    const std::vector<double> gradient = load<double>(context.in(kGradient));
-    const rules::Applied<rules::Accumulate, double> first(
-        std::array{numbers[0], numbers[1], 0.0}.data());
-    const rules::Applied<rules::Accumulate, double> further(
-        std::array{numbers[0], numbers[1], 1.0}.data());
-    for_each_used_row(context, layout, gradient, [&](std::int64_t row, std::size_t from) {
-      for (std::size_t i = 0; i < static_cast<std::size_t>(layout.width); ++i) {
-        const std::size_t at = static_cast<std::size_t>(row * layout.width) + i;
-        (marks[row] ? further : first)(gradient[from + i], total[at]);
-      }
-      marks[row] = true;
-    });
-    antichain::store(total, sum);
-  }
-  context.out() = store.get(names[0], host_memory());
-}
-
-std::vector<Var> row_inputs(Var gradient, const GradientUse& use,
-                            const std::vector<Operand>& numbers, Var selection) {
-  Graph& graph = gradient.graph();
-  std::vector<Var> all = {use.scale, scalar(graph, f64, use.limit)};
-  for (const Operand& number : numbers) {
-    all.push_back(number.as(graph, f64));
-  }
-  std::vector<Var> inputs = {gradient, stack(all, 0), use.when};
-  if (selection.valid()) {
-    inputs.push_back(selection);
-  }
-  return inputs;
-}
-
-std::string add_row_state(Graph& graph, const std::string& state_name, Var start) {
-  graph.add_state({state_name, {start.dtype(), start.shape()}, start});
-  assign(graph, state_name, start);
-  return state_name;
-}
-
-GradientUse sample_use(Graph& graph, bool when) {
-  return {scalar(graph, boolean, when ? 1 : 0), scalar(graph, f64, 0.75), 1.25};
-}
-
-// A use of an op on a state with so many rows.
-struct RowSample {
-  const char* label;
-  SampleInput gradient;
-  std::int64_t rows;
-  std::vector<SampleInput> selection = {};
-  bool when = true;
-};
-
-std::vector<RowSample> row_uses() {
-  const auto gradient = [](Shape shape) {
-    return SampleInput{.shape = std::move(shape), .fixed_size = true};
-  };
-  const auto of_ids = [](std::vector<std::int64_t> ids) {
-    const auto count = static_cast<std::int64_t>(ids.size());
-    SampleInput input = indices_of({count}, std::move(ids));
-    input.fixed_size = true;
-    return std::vector<SampleInput>{input};
-  };
-  const SampleInput marks = {
-      .shape = {4}, .dtype = DType::boolean, .values = {1, 0, 0, 1}, .fixed_size = true};
-  const SampleInput zeros_among = {
-      .shape = {4, 3}, .values = {1, -2, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0}, .fixed_size = true};
-  return {{"all rows", gradient({37, 19}), 37},
-          {"rows of zeros stay", zeros_among, 4},
-          {"ids", gradient({5, 19}), 37, of_ids({3, 30, 0, 36, 7})},
-          {"ids and none", zeros_among, 7, of_ids({5, 0, 2, -1})},
-          {"many rows", gradient({700, 33}), 700},
-          {"marks", gradient({4, 3}), 4, {marks}},
-          {"three axes", gradient({2, 3, 2}), 5, of_ids({4, 1})},
-          {"vector", gradient({3}), 5, of_ids({1, 4, 2})},
-          {"no ids", gradient({0, 3}), 4, of_ids({})},
-          {"not now", gradient({5, 2}), 5, {}, false}};
-}
-
-template <class Build>
-std::vector<Sample> row_samples(Build build) {
-  std::vector<Sample> samples;
-  for (const RowSample& use : row_uses()) {
-    std::vector<SampleInput> inputs = {use.gradient};
-    inputs.insert(inputs.end(), use.selection.begin(), use.selection.end());
-    samples.push_back({use.label, inputs, [use, build](Graph& graph, std::span<const Var> in) {
-                         Dims shape = in[0].shape();
-                         shape[0] = use.rows;
-                         return build(graph, in, shape, use.when);
-                       }});
-  }
-  return samples;
-}
-
-template <class Rule>
-std::vector<Sample> row_update_samples(const OpDef& def) {
-  return row_samples([&def](Graph& graph, std::span<const Var> in, const Dims& shape, bool when) {
-    std::vector<std::string> names;
-    for (int i = 0; i < Rule::kStates; ++i) {
-      const DType dtype = i == 0 ? in[0].dtype() : buffer_dtype(in[0].dtype());
-      names.push_back(
-          add_row_state(graph, "sample" + std::to_string(i), full(graph, dtype, shape, 0.5 + i)));
-    }
-    std::vector<Operand> numbers;
-    for (std::size_t i = 0; i < rules::kRuleNumbers<Rule>; ++i) {
-      numbers.emplace_back(0.875 - 0.0625 * static_cast<double>(i));
-    }
-    const Var selection = in.size() > 1 ? in[1] : Var();
-    std::vector<Var> results =
-        graph
-            .add(def, row_inputs(in[0], sample_use(graph, when), numbers, selection),
-                 update_attributes({names}))
-            .outputs();
-    for (std::size_t i = 1; i < names.size(); ++i) {
-      results.push_back(read_state(graph, names[i]));
-    }
-    return results;
-  });
-}
-
-std::vector<Sample> accumulate_rows_samples() {
-  const auto with = [](double keep) {
-    return [keep](Graph& graph, std::span<const Var> in, const Dims& shape, bool when) {
-      const Dim rows = shape[0];
-      const Var marks = less(modulo(iota(graph, DType::i64, rows), 3), 2);
-      Dims column(shape.size(), 1);
-      column[0] = rows;
-      const Var start = select(reshape(marks, column), full(graph, in[0].dtype(), shape, 0.5), 0.0);
-      const std::string sum = add_row_state(graph, "sum", start);
-      const std::string marked = add_row_state(graph, "marks", marks);
-      const Var selection = in.size() > 1 ? in[1] : Var();
-      const Var result = graph
-                             .add(accumulate_rows_update_def(),
-                                  row_inputs(in[0], sample_use(graph, when), {keep}, selection),
-                                  update_attributes({{sum, marked}}))
-                             .output();
-      return std::vector<Var>{result, read_state(graph, marked)};
-    };
-  };
-  std::vector<Sample> samples = row_samples(with(1));
-  for (Sample& sample : row_samples(with(0))) {
-    sample.label += ", a new sum";
-    samples.push_back(std::move(sample));
-  }
-  return samples;
-}
-
 template <class Rule>
 OpDef row_update_op(const char* op_name, const char* doc, const OpDef& (*whole)(),
                     const OpDef& (*self)()) {
@@ -301,7 +85,8 @@ OpDef row_update_op(const char* op_name, const char* doc, const OpDef& (*whole)(
       .no_gradient = "it changes states, through which no gradient flows",
       .no_vmap = "it changes states, which all copies share",
       .reference = row_update_reference<Rule>,
-      .samples = [self] { return row_update_samples<Rule>(self()); },
+      .samples =
+          [self] { return row_update_samples(self(), Rule::kStates, rules::kRuleNumbers<Rule>); },
   };
 }
 
@@ -350,6 +135,20 @@ const OpDef& adagrad_rows_update_def() {
 }
 
 }  // namespace
+
+std::vector<Var> row_inputs(Var gradient, const GradientUse& use,
+                            const std::vector<Operand>& numbers, Var selection) {
+  Graph& graph = gradient.graph();
+  std::vector<Var> all = {use.scale, scalar(graph, f64, use.limit)};
+  for (const Operand& number : numbers) {
+    all.push_back(number.as(graph, f64));
+  }
+  std::vector<Var> inputs = {gradient, stack(all, 0), use.when};
+  if (selection.valid()) {
+    inputs.push_back(selection);
+  }
+  return inputs;
+}
 
 const std::vector<RowRule>& row_rules() {
   static const std::vector<RowRule> rules = {

@@ -192,6 +192,9 @@ DType buffer_dtype(DType dtype) { return dtype == DType::f64 ? DType::f64 : DTyp
 std::vector<std::vector<std::string>> updated_states(const Attrs& attrs) {
   std::vector<std::vector<std::string>> states;
   for (const auto& [attribute, value] : attrs.entries()) {
+    if (!attribute.starts_with("state")) {
+      continue;
+    }
     const std::vector<std::string> names = split_state_names(std::get<std::string>(value));
     states.resize(std::max(states.size(), names.size()));
     for (std::size_t i = 0; i < names.size(); ++i) {

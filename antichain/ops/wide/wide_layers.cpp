@@ -59,9 +59,9 @@ Var last_values(const WideLayers& parts) {
   Var values = parts.x;
   for (std::size_t i = 0; i < parts.layers.size(); ++i) {
     const Var input = i == 0 ? values : relu(values);
-    const auto [weight, bias] = parts.layers[i];
-    values = matmul(input, cast(weight, values.dtype()), {.transpose_b = true}) +
-             cast(bias, values.dtype());
+    const WideLayer& layer = parts.layers[i];
+    values = matmul(input, cast(layer.weight, values.dtype()), {.transpose_b = true}) +
+             cast(layer.bias, values.dtype());
   }
   return values;
 }
@@ -176,8 +176,11 @@ WideLayers parts_of_wide_layers(Op op) {
     parts.truth = {op.input(next), op.input(next + 1)};
     next += 2;
   }
-  for (; next < op.num_inputs(); ++next) {
-    parts.own.push_back(op.input(next));
+  const Ints& own = op.attrs().get<Ints>("own");
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    for (std::int64_t k = 0; k < own[i]; ++k) {
+      parts.layers[i].own.push_back(op.input(next++));
+    }
   }
   return parts;
 }
@@ -190,12 +193,17 @@ Var wide_layers(const WideLayers& parts, const std::string& engine, Place place)
   if (parts.gives_losses()) {
     inputs.insert(inputs.end(), {parts.truth.labels, parts.truth.row_starts});
   }
-  inputs.insert(inputs.end(), parts.own.begin(), parts.own.end());
+  Ints own;
+  for (const WideLayer& layer : parts.layers) {
+    inputs.insert(inputs.end(), layer.own.begin(), layer.own.end());
+    own.push_back(static_cast<std::int64_t>(layer.own.size()));
+  }
   return parts.graph()
       .add(wide_layers_def(), inputs,
            {{"layers", static_cast<std::int64_t>(parts.layers.size())},
             {"losses", parts.gives_losses()},
             {"training", parts.training},
+            {"own", own},
             {"engine", engine}},
            {}, place)
       .output();
@@ -209,6 +217,7 @@ const OpDef& wide_layers_def() {
       .attributes = {{"layers", "how many"},
                      {"losses", "return the loss of each example", {false}},
                      {"training", "whether an engine keeps its tables up", {true}},
+                     {"own", "how many inputs are the engine's, by layer", {Ints()}},
                      {"engine", "who differentiates them", {std::string()}}},
       .infer = infer_wide_layers,
       .decompose = decompose_wide_layers,

@@ -6,8 +6,8 @@
 // bits, f32: rows that are read are converted, not the weight. So are losses.
 //
 // Inputs: x, then weight and bias of each layer, then labels and row_starts where the op gives
-// losses. What is behind those belongs to the engine that the op names (its tables, for example):
-// the op itself does not look at it.
+// losses. What is behind those, layer by layer, belongs to the engine that the op names (its tables,
+// for example): the op itself does not look at it.
 #pragma once
 
 #include <span>
@@ -20,6 +20,7 @@ namespace antichain {
 struct WideLayer {
   Var weight;  // [units, features]
   Var bias;    // [units]
+  std::vector<Var> own = {};  // what the engine keeps about it
 };
 
 /// What an op wide_layers is made of.
@@ -28,7 +29,6 @@ struct WideLayers {
   std::vector<WideLayer> layers;
   LabelRows truth = {};     // none: the op gives the last layer's values, not losses
   bool training = true;     // false: nothing of an engine's own is kept up
-  std::vector<Var> own = {};  // of the engine
 
   bool gives_losses() const { return truth.labels.valid(); }
   Graph& graph() const { return x.graph(); }

@@ -8,6 +8,7 @@
 #include "antichain/ops/definition_parts.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/indexing/indexing.h"
+#include "antichain/ops/products/sparse.h"
 #include "antichain/ops/rows/row_squares.h"
 #include "antichain/ops/shape/creation.h"
 #include "antichain/ops/shape/shape_ops.h"
@@ -33,6 +34,11 @@ bool is_all_zero(Var value) {
          value.producer().attrs().get<Tensor>("value").item<double>() == 0;
 }
 
+// A reshape to the shape that the value has: gradients are brought to the shapes of their inputs.
+bool is_same_shape(Op op) {
+  return &op.def() == &reshape_def() && op.input(0).shape() == op.output().shape();
+}
+
 // The lookups that a gradient consists of, in the source.
 class Lookups {
  public:
@@ -49,18 +55,28 @@ class Lookups {
       return op.input(0).shape() == gradient.shape() && op.input(1).shape() == gradient.shape() &&
              find(op.input(0)) && find(op.input(1));
     }
-    if (&op.def() != &scatter_add_def() || found_.size() == kMostLookups ||
+    if (is_same_shape(op)) {
+      return find(op.input(0));
+    }
+    if (&op.def() == &csr_matmul_def() && op.attrs().get<bool>("transposed")) {
+      return add_list(op.input(1));
+    }
+    if (&op.def() != &scatter_add_def() ||
         normalize_axis(op.attrs().get<std::int64_t>("axis"), gradient.rank(), "axis") != 0) {
       return false;
     }
-    if (std::ranges::find(found_, op.input(1)) == found_.end()) {
-      found_.push_back(op.input(1));
-    }
-    return is_all_zero(op.input(0)) || find(op.input(0));
+    return add_list(op.input(1)) && (is_all_zero(op.input(0)) || find(op.input(0)));
   }
   const std::vector<Var>& indices() const { return found_; }
 
  private:
+  bool add_list(Var list) {
+    if (std::ranges::find(found_, list) == found_.end()) {
+      found_.push_back(list);
+    }
+    return found_.size() <= kMostLookups;
+  }
+
   static bool is_free_value(Var value) {
     return !value.graph().is_region_param(value) && value.rank() > 0 &&
            value.producer().control_edges().empty();
@@ -120,6 +136,16 @@ class LookedUpRows {
     }
     if (made_by(value, add_def())) {
       return on_rows(op.input(0)) + on_rows(op.input(1));
+    }
+    if (is_same_shape(op)) {
+      return on_rows(op.input(0));
+    }
+    if (made_by(value, csr_matmul_def())) {
+      const Csr sparse{.values = cloner_(op.input(0)),
+                       .columns = slots_.at(op.input(1).id().value),
+                       .row_starts = cast(cloner_(op.input(2)), DType::i64),
+                       .num_columns = ids_.dim(0)};
+      return csr_matmul(sparse, cloner_(op.input(3)), /*transposed=*/true);
     }
     const Var start = is_all_zero(op.input(0)) ? zeros(graph_, value.dtype(), shape_on_rows(value))
                                                : on_rows(op.input(0));

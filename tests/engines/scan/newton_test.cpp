@@ -11,6 +11,7 @@
 #include "antichain/ops/rows/reduce.h"
 #include "antichain/ops/shape/slicing.h"
 #include "antichain/ops/state/debug_ops.h"
+#include "antichain/ops/state/state_ops.h"
 #include "antichain/session/eager.h"
 #include "antichain/session/session.h"
 #include "tests/conformance/compare.h"
@@ -267,6 +268,44 @@ TEST(Newton, RunsInEagerMode) {
   const auto cell = [](Var s, Var x) { return sin(s + x); };
   const Var got = chain(h, xs, cell, {.engine = newton()}).all, want = chain(h, xs, cell).all;
   conformance::expect_close(got.value(), want.value(), 1e-11, "states");
+}
+
+// What the method measures is kept by programs that train, and in eager mode.
+TEST(Newton, ReportsIterationsAndResidual) {
+  const std::vector<std::string> names = {"report/encoder.newton_iterations",
+                                          "report/encoder.newton_residual"};
+  for (const std::int64_t iterations : {1, 16}) {
+    Session session({.logger = Logger(LogLevel::error)});
+    Graph graph = session.graph();
+    const Var h = graph.input("h", f64, {3}), xs = graph.input("xs", f64, {9, 3});
+    const auto cell = [](Var s, Var x) { return sin(s + x); };
+    const auto last = [&] {
+      const ScopeGuard scope(graph, "encoder");
+      return chain(h, xs, cell, {.engine = newton(iterations)}).last;
+    }();
+    const Feeds feeds = {{"h", random_values(f64, {3}, 1)}, {"xs", random_values(f64, {9, 3}, 2)}};
+    session.compile({last})(feeds);
+    EXPECT_THAT(session.states().names(kReportPrefix), IsEmpty());
+    const Var runs = buffer("runs", scalar(graph, f64, 0));
+    session.compile({last}, {.updates = {add_update(graph, "runs", scalar(graph, f64, 1))}})(feeds);
+    ASSERT_EQ(session.states().names(kReportPrefix), names);
+    const auto count = session.states().get(names[0]).item<double>();
+    const auto residual = session.states().get(names[1]).item<double>();
+    EXPECT_LE(count, iterations);
+    EXPECT_GE(count, std::min<std::int64_t>(iterations, 3));
+    EXPECT_EQ(residual <= 1e-12, iterations > 1) << residual;
+    EXPECT_FALSE(session.states().all().contains(names[0]));
+  }
+  Session session;
+  Eager eager(session);
+  for (int run = 0; run < 2; ++run) {
+    const ScopeGuard scope(eager.graph(), "encoder");
+    const Var h = eager(random_values(f64, {3}, 1)), xs = eager(random_values(f64, {9, 3}, 2));
+    chain(h, xs, [](Var s, Var x) { return sin(s + x); }, {.engine = newton()});
+  }
+  EXPECT_EQ(session.states().names(kReportPrefix), names);
+  EXPECT_GE(session.states().get(names[0]).item<double>(), 3);
+  EXPECT_FALSE(session.states().all().contains(names[0]));
 }
 
 TEST(Newton, RunsInsideAnotherChain) {

@@ -1,0 +1,22 @@
+// What the files that define updates of rows share.
+#pragma once
+
+#include <vector>
+
+#include "antichain/graph/op_def.h"
+#include "antichain/ops/state/row_updates.h"
+
+namespace antichain {
+
+/// The inputs of such an update, in their order.
+enum RowInput : int { kGradient, kNumbersInput, kWhen, kSelection };
+
+/// Returns the inputs of an update; without a selection the gradient is of all rows.
+std::vector<Var> row_inputs(Var gradient, const GradientUse& use,
+                            const std::vector<Operand>& numbers, Var selection);
+
+/// Returns samples of an op that updates so many states by a rule with so many numbers of its own.
+std::vector<Sample> row_update_samples(const OpDef& def, int states, std::size_t numbers);
+std::vector<Sample> accumulate_rows_samples();
+
+}  // namespace antichain

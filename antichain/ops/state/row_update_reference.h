@@ -1,0 +1,94 @@
+// References of updates of rows: every row whose gradient is not zero, one after the other.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "antichain/graph/kernel_context.h"
+#include "antichain/ops/reference/compute.h"
+#include "antichain/ops/state/row_update_parts.h"
+#include "antichain/ops/state/update_rules.h"
+
+namespace antichain {
+
+// Calls f(row of the state, first element of the gradient) for the rows whose gradient is not zero.
+template <class F>
+void for_each_used_row(const KernelContext& context, const RowLayout& layout,
+                       const std::vector<double>& gradient, F&& f) {
+  for (std::int64_t k = 0; k < layout.gradient_rows; ++k) {
+    std::int64_t row = k;
+    if (context.num_inputs() > kSelection) {
+      const Tensor& selection = context.in(kSelection);
+      if (selection.dtype() == DType::i64) {
+        row = selection.data<std::int64_t>()[k];
+      } else if (!selection.data<bool>()[k]) {
+        continue;
+      }
+    }
+    const auto first = gradient.begin() + k * layout.width;
+    const bool used = std::any_of(first, first + layout.width, [](double g) { return g != 0; });
+    if (row >= 0 && row < layout.state_rows && used) {
+      f(row, static_cast<std::size_t>(k * layout.width));
+    }
+  }
+}
+
+template <class Rule, std::size_t... kState>
+void update_used_rows(KernelContext& context, const std::vector<std::string>& names,
+                      std::index_sequence<kState...>) {
+  StateStore& store = *context.states;
+  const std::vector<double> gradient = load<double>(context.in(kGradient));
+  const std::array<Tensor, sizeof...(kState)> states = {store.modify(names[kState])...};
+  std::array<std::vector<double>, sizeof...(kState)> values = {load<double>(states[kState])...};
+  const rules::Applied<Rule, double> rule(context.in(kNumbersInput).template data<double>());
+  const RowLayout layout = row_layout(context, states[0]);
+  for_each_used_row(context, layout, gradient, [&](std::int64_t row, std::size_t from) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(layout.width); ++i) {
+      const std::size_t at = static_cast<std::size_t>(row * layout.width) + i;
+      rule(gradient[from + i], values[kState][at]...);
+    }
+  });
+  (antichain::store(values[kState], states[kState]), ...);
+}
+
+template <class Rule>
+void row_update_reference(KernelContext& context) {
+  const std::vector<std::string> names = updated_states(*context.attrs)[0];
+  if (context.in(kWhen).item<bool>()) {
+    update_used_rows<Rule>(context, names, std::make_index_sequence<Rule::kStates>());
+  }
+  context.out() = context.states->get(names[0], host_memory());
+}
+
+inline void accumulate_rows_reference(KernelContext& context) {
+  const std::vector<std::string> names = updated_states(*context.attrs)[0];
+  StateStore& store = *context.states;
+  if (context.in(kWhen).item<bool>()) {
+    const Tensor sum = store.modify(names[0]), marked = store.modify(names[1]);
+    const RowLayout layout = row_layout(context, sum);
+    std::vector<double> total = load<double>(sum);
+    bool* const marks = marked.data<bool>();
+    const double* const numbers = context.in(kNumbersInput).data<double>();
+    if (numbers[rules::kGradientNumbers] == 0) {
+      std::fill(total.begin(), total.end(), 0.0);
+      std::fill(marks, marks + layout.state_rows, false);
+    }
+    const std::vector<double> gradient = load<double>(context.in(kGradient));
+    const rules::Applied<rules::Accumulate, double> first(
+        std::array{numbers[0], numbers[1], 0.0}.data());
+    const rules::Applied<rules::Accumulate, double> further(
+        std::array{numbers[0], numbers[1], 1.0}.data());
+    for_each_used_row(context, layout, gradient, [&](std::int64_t row, std::size_t from) {
+      for (std::size_t i = 0; i < static_cast<std::size_t>(layout.width); ++i) {
+        const std::size_t at = static_cast<std::size_t>(row * layout.width) + i;
+        (marks[row] ? further : first)(gradient[from + i], total[at]);
+      }
+      marks[row] = true;
+    });
+    antichain::store(total, sum);
+  }
+  context.out() = store.get(names[0], host_memory());
+}
+
+}  // namespace antichain
