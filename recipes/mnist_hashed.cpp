@@ -1,6 +1,7 @@
 // A perceptron with one wide hidden layer of which a part is active (Spring and Shrivastava, 2017).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "antichain/data/image_dataset.h"
@@ -48,8 +49,11 @@ Objective build_mnist_hashed(const ModelContext& context) {
   return {.losses = nn::multi_label_softmax(logits, truth), .hits = nn::is_correct(logits, y)};
 }
 
+// K and L of the paper. The engine hashes both layers, if any: of the digits all are active.
 void settle_active(Settings& settings) {
-  settle_output(settings, fmt::format("mlp=hashing:active={}", settings.text("active")));
+  const double units = settings.number("active") * static_cast<double>(settings.integer("hidden"));
+  settle_output(settings, fmt::format("mlp=hashing:active={},K=6,L=100,when=always",
+                                      std::max<std::int64_t>(kDigits, std::llround(units))));
 }
 
 }  // namespace

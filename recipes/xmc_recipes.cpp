@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "antichain/base/byte_size.h"
 #include "antichain/base/error.h"
+#include "antichain/base/file_error.h"
+#include "antichain/base/usable_memory.h"
 #include "antichain/data/extreme.h"
 #include "antichain/data/label_counts.h"
 #include "antichain/data/synthetic.h"
@@ -32,7 +35,8 @@ Var hidden_layer(const ModelContext& context, std::int64_t features) {
               .num_columns = features};
   const std::int64_t width = context.settings.integer("hidden");
   const nn::Layer layer("hidden", graph, wide, "hidden");
-  const Var table = layer.parameter("weight", {features, width}, nn::normal(0, 0.01));
+  const Var table = layer.parameter("weight", {features, width},
+                                    nn::normal(0, context.settings.number("deviation")));
   const Var bias = layer.parameter("bias", {width}, nn::constant(0));
   return cast(relu(csr_matmul(x, table) + bias), context.compute_dtype());
 }
@@ -61,12 +65,30 @@ void log_what_is_missing(const RecipeContext& context, const char* part,
   }
 }
 
+// Before anything of that size is asked for: the machine would rather end a process than say no.
+void require_room(const RecipeContext& context, const data::Splits& data) {
+  constexpr double kCopies = 3;  // of every parameter: itself and the two moments of Adam
+  constexpr double kFacts = 24;  // bytes of what is known of a label, always on the host
+  const auto units = static_cast<double>(data.num_features) + static_cast<double>(data.num_classes);
+  const auto width = static_cast<double>(context.settings.integer("hidden"));
+  const double bytes =
+      units * (kFacts + (context.device == "cpu" ? kCopies * sizeof(float) * width : 0));
+  const std::int64_t room = usable_memory();
+  require<MachineError>(
+      bytes < static_cast<double>(room),
+      "a model of {} features and {} labels takes {} with what Adam keeps of it, and this machine "
+      "has {}; choose a smaller one by --set hidden",
+      data.num_features, data.num_classes, bytes_text(static_cast<std::int64_t>(bytes)),
+      bytes_text(room));
+}
+
 Task xmc_task(const RecipeContext& context, data::Splits data) {
   log_what_is_missing(context, "training", data.train);
   log_what_is_missing(context, "testing", data.test);
   require<DataError>(data.num_classes > 0 && data.num_features > 0,
                      "there must be at least one feature and one label, the data have {} and {}",
                      data.num_features, data.num_classes);
+  require_room(context, data);
   const Settings& settings = context.settings;
   LabelFacts labels{.count = data.num_classes,
                     .frequencies = data::label_counts(*data.train, data.num_classes)};
@@ -97,6 +119,8 @@ Recipe xmc_recipe_with(const std::string& name, const std::string& summary,
                        std::vector<OptionSpec> own, const TrainingDefaults& defaults,
                        data::Splits (*load)(const RecipeContext&)) {
   own.push_back({"hidden", kInteger, "128", "width of the hidden layer", 1, 65536});
+  own.push_back({"deviation", kNumber, "0.01",
+                 "standard deviation of the first values of the table of features", 0, 100});
   const std::vector<OptionSpec> of_labels = label_options();
   own.insert(own.end(), of_labels.begin(), of_labels.end());
   return {

@@ -7,8 +7,9 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <string>
 #include <thread>
+
+#include "antichain/base/control_group.h"
 
 namespace antichain {
 
@@ -34,38 +35,18 @@ std::optional<double> cores_in_file(const std::filesystem::path& file) {
   return std::nullopt;
 }
 
-// The line "0::/a/b" of /proc/self/cgroup names the group of version 2.
-std::filesystem::path own_group() {
-  std::ifstream lines("/proc/self/cgroup");
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("0::/")) {
-      return line.substr(4);
-    }
-  }
-  return {};
-}
-
 }  // namespace
 
 std::optional<double> cgroup_cores(const std::filesystem::path& root,
                                    const std::filesystem::path& group) {
-  // Every group on the way up may set a limit; the smallest holds.
-  std::optional<double> least = cores_in_file(root / "cpu.max");
-  std::filesystem::path folder = root;
-  for (const std::filesystem::path& part : group) {
-    folder /= part;
-    if (const std::optional<double> cores = cores_in_file(folder / "cpu.max")) {
-      least = least ? std::min(*least, *cores) : *cores;
-    }
-  }
-  return least;
+  return smallest_limit(root, group, "cpu.max", cores_in_file);
 }
 
 int usable_cores() { return usable_cores(cores_of_affinity()); }
 
 int usable_cores(int cores_of_mask) {
   int cores = cores_of_mask;
-  if (const std::optional<double> limit = cgroup_cores("/sys/fs/cgroup", own_group())) {
+  if (const std::optional<double> limit = cgroup_cores("/sys/fs/cgroup", own_control_group())) {
     cores = std::min(cores, static_cast<int>(std::ceil(*limit)));
   }
   return std::max(1, cores);

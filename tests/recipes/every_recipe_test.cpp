@@ -18,6 +18,11 @@ class EveryRecipe : public testing::TestWithParam<std::string> {
     if (context.settings.integer("batch") > 16) {
       context.settings.set("batch", "16");
     }
+    if (GetParam() == "xmc-planted") {
+      context.settings.set("labels", "2000");
+      context.settings.set("train", "500");
+      context.settings.set("test", "100");
+    }
     return context;
   }
 };
