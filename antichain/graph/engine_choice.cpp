@@ -15,9 +15,16 @@ bool is_engine_name(std::string_view text) {
   });
 }
 
+// Options may be called what a formula calls them: K, L.
+bool is_option_name(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return (c >= 'A' && c <= 'Z') || is_engine_name({&c, 1});
+  });
+}
+
 EngineOption read_option(std::string_view item, std::string_view text) {
   const std::size_t equals = item.find('=');
-  require(equals != std::string_view::npos && is_engine_name(item.substr(0, equals)) &&
+  require(equals != std::string_view::npos && is_option_name(item.substr(0, equals)) &&
               equals + 1 < item.size(),
           "'{}' in '{}' is no option of an engine: write NAME=VALUE, with commas in between", item,
           text);
