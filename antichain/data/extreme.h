@@ -11,11 +11,11 @@
 
 namespace antichain::data {
 
-/// Reads a line "points features labels", then a line per point: its labels, separated by commas, a
-/// space, and "feature:value" pairs, separated by spaces, both counted from 0, in any order. A point
-/// may lack labels or features. Throws DataError when the file is not what it says: other numbers
-/// of points, labels or features beyond those of the first line, one that a point has twice, a
-/// value that is no finite number.
+/// Reads a line "points features labels", then a line per point: its labels, separated by commas,
+/// a space, and "feature:value" pairs, separated by spaces, both counted from 0, in any order. A
+/// point may lack labels or features. Throws DataError when the file is not what it says: other
+/// numbers of points, labels or features beyond those of the first line, one that a point has
+/// twice, a value that is no finite number.
 std::shared_ptr<const SparseDataset> read_extreme(ByteSource& source);
 
 /// Loads the set `name` from the folder xmc: name_train.txt and name_test.txt, or train.txt and

@@ -22,8 +22,8 @@ struct ScoredPrecision {
   Var reached;  // [examples]: the scores of the true labels among the k best, divided by k
   Var most;     // [examples]: the k largest scores of the true labels, divided by k
 };
-/// Returns the parts of the propensity-scored precision (Jain, Prabhu and Varma, 2016): a true label
-/// counts its score[label], 1 / its propensity, so that rare labels count more.
+/// Returns the parts of the propensity-scored precision (Jain, Prabhu and Varma, 2016): a true
+/// label counts its score[label], 1 / its propensity, so that rare labels count more.
 ScoredPrecision scored_precision_at(const Ranking& ranking, const LabelSets& truth, Var scores,
                                     std::int64_t k, Place place = Place::current());
 

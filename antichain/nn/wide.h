@@ -14,9 +14,9 @@ namespace antichain::nn {
 
 struct WideOptions {
   std::string name = "wide";
-  EngineChoice engine = {};                // who differentiates the layers
-  Initialiser weight = normal(0, 0.01);    // of [units, features]
-  bool training = true;  // false: for evaluation; an engine leaves its tables alone
+  EngineChoice engine = {};              // who differentiates the layers
+  Initialiser weight = normal(0, 0.01);  // of [units, features]
+  bool training = true;                  // false: for evaluation; an engine leaves its tables alone
 };
 
 /// Returns relu(… relu(x W₀ᵀ + b₀) …) Wᵀ + b for x[batch, features]: the values [batch,

@@ -14,9 +14,10 @@ int looked_up_input(Op op) {
   if (def == &csr_matmul_def()) {
     return op.attrs().get<bool>("transposed") ? -1 : 3;
   }
-  const bool looks_up = def == &embedding_def() || def == &embedding_bag_def() ||
-         (def == &gather_def() &&
-          normalize_axis(op.attrs().get<std::int64_t>("axis"), op.input(0).rank(), "axis") == 0);
+  const bool looks_up =
+      def == &embedding_def() || def == &embedding_bag_def() ||
+      (def == &gather_def() &&
+       normalize_axis(op.attrs().get<std::int64_t>("axis"), op.input(0).rank(), "axis") == 0);
   return looks_up ? 0 : -1;
 }
 

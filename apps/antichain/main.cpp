@@ -67,7 +67,7 @@ std::string explain_mistake(const CLI::App& app, const CLI::ParseError& error) {
 void run(CLI::App& app, Globals& globals, int argc, char** argv) {
   describe_program(app, globals);
   try {
-    app.parse(argc, argv);  // runs the command too
+    app.parse(argc, argv);                 // runs the command too
   } catch (const CLI::Success& request) {  // --help and --version
     std::ostringstream text;
     app.exit(request, text, text);

@@ -81,7 +81,7 @@ TEST(WaitingShare, IsTimeWithoutACore) {
   const Time now = WaitingShare::Clock::now();
   waiting.wake_up(now);
   EXPECT_FALSE(waiting.is_too_large(now + milliseconds(1)));  // too soon to say
-  std::this_thread::sleep_for(milliseconds(20));  // nobody said so: like having no core
+  std::this_thread::sleep_for(milliseconds(20));              // nobody said so: like having no core
   EXPECT_TRUE(waiting.is_too_large(WaitingShare::Clock::now()));
 }
 

@@ -77,15 +77,16 @@ Var dense_behind(const WideLayer& layer, const ActiveValues& before) {
 Var losses_of(const ActiveValues& of, const LabelRows& truth) {
   const DType wide = buffer_dtype(of.values.dtype());
   const Var correction = cast(of.units.correction, wide);
-  const Var values = cast(of.values, wide) +
-                     (of.shared ? correction : reshape(correction, of.values.shape()));
+  const Var values =
+      cast(of.values, wide) + (of.shared ? correction : reshape(correction, of.values.shape()));
   const Var chosen = gather(reshape(values, {numel(values.shape())}), of.units.slots);
   return label_losses(logsumexp(values, {1}), chosen, truth);
 }
 
 Var share_of(Var count, Dim examples, const HashedLayer& layer) {
-  const Var all = cast(dim_value(count.graph(), layer.options().active.shared ? 1 : examples), f64) *
-                  static_cast<double>(layer.options().active.active);
+  const Var all =
+      cast(dim_value(count.graph(), layer.options().active.shared ? 1 : examples), f64) *
+      static_cast<double>(layer.options().active.active);
   return cast(count, f64) / maximum(all, 1);
 }
 
@@ -114,8 +115,8 @@ Computed compute_active(const WideLayers& parts, const Options& options) {
     }
     const HashedLayer hashed(layer, options);
     const Var x = active ? with_zeros(*active, layer.weight.dim(1)) : i == 0 ? dense : relu(dense);
-    active = values_of(layer, hashed, x,
-                       is_last && parts.gives_losses() ? parts.truth : LabelRows{});
+    active =
+        values_of(layer, hashed, x, is_last && parts.gives_losses() ? parts.truth : LabelRows{});
     of_layers[i] = active->units;
     units += static_cast<double>(hashed.options().active.units);
     chosen += static_cast<double>(active->active);

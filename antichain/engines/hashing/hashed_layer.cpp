@@ -67,7 +67,8 @@ std::vector<Var> declare_states(const WideLayer& layer, std::size_t index, const
 
 HashedLayer::HashedLayer(const WideLayer& layer, const Options& options)
     : layer_(layer),
-      options_(for_layer(options, layer.weight.dim(0).constant(), layer.weight.dim(1).constant())) {}
+      options_(for_layer(options, layer.weight.dim(0).constant(), layer.weight.dim(1).constant())) {
+}
 
 ActiveUnits HashedLayer::active(Var x, const LabelRows& truth) const {
   return active_units(hash_queries(x, hash(), options_.probes), tables(), truth, step(),

@@ -10,8 +10,8 @@ namespace antichain::hashing {
 namespace {
 
 // Two cores of a current server, by benchmarks/run_hashing; only their ratios decide.
-constexpr double kDenseFlops = 100e9, kSparseFlops = 20e9;  // multiplications and additions
-constexpr double kStreamBytes = 12e9, kRowBytes = 8e9;      // of whole matrices, of rows anywhere
+constexpr double kDenseFlops = 100e9, kSparseFlops = 20e9;   // multiplications and additions
+constexpr double kStreamBytes = 12e9, kRowBytes = 8e9;       // of whole matrices, of rows anywhere
 constexpr double kBucketSeconds = 60e-9, kIdSeconds = 2e-9;  // per bucket and per id in one
 constexpr double kStepSeconds = 250e-6;                      // of ops that are small anyway
 // Times that an element of the weight, its gradient and two moments is read or written in a step.
@@ -35,8 +35,8 @@ LayerCost layer_cost(const Options& layer, std::int64_t examples) {
   const double buckets = batch * static_cast<double>(layer.spec.tables * layer.probes);
   const double ids = std::min(static_cast<double>(layer.tables.bucket),
                               units / static_cast<double>(layer.spec.num_codes()));
-  const double rehashed = std::min(units, rows * static_cast<double>(layer.rehash)) /
-                          static_cast<double>(layer.rehash);
+  const double rehashed =
+      std::min(units, rows * static_cast<double>(layer.rehash)) / static_cast<double>(layer.rehash);
   cost.hashed = values * per_unit + rows * kPasses * 4 * features / kRowBytes +
                 2 * (batch + rehashed) * features * functions / kDenseFlops +
                 buckets * (kBucketSeconds + ids * kIdSeconds) + kStepSeconds;

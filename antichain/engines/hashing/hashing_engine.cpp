@@ -43,7 +43,8 @@ class HashingEngine final : public GradientEngine {
   Support supports(Op op, const std::vector<bool>&) const override {
     return &op.def() == &wide_layers_def()
                ? Support{}
-               : Support::no("it hashes the layers of nn::wide_mlp and nn::wide_losses, nothing else");
+               : Support::no(
+                     "it hashes the layers of nn::wide_mlp and nn::wide_losses, nothing else");
   }
 
   void add_own_states(WideLayers& layers, const EngineChoice& choice) const override {
@@ -60,7 +61,8 @@ class HashingEngine final : public GradientEngine {
       if (!has_known_size(layer)) {
         continue;
       }
-      const Options own = for_layer(set, layer.weight.dim(0).constant(), layer.weight.dim(1).constant());
+      const Options own =
+          for_layer(set, layer.weight.dim(0).constant(), layer.weight.dim(1).constant());
       if (own.when == When::always || layer_cost(own, expected_examples(layers.x)).pays()) {
         layer.own = declare_states(layer, i, own);
       }
@@ -86,9 +88,8 @@ class HashingEngine final : public GradientEngine {
   std::vector<Var> differentiate(VjpContext& context) const override {
     const Op op = context.op();
     const WideLayers parts = parts_of_wide_layers(op);
-    const Var output = is_hashed(parts)
-                           ? compute_active(parts, read_options(settings(op))).output
-                           : op.def().decompose(op)[0];
+    const Var output = is_hashed(parts) ? compute_active(parts, read_options(settings(op))).output
+                                        : op.def().decompose(op)[0];
     const std::vector<Var> inputs = op.inputs();
     std::vector<Var> grads = context.walk_back(std::vector<Var>{output}, context.grads(), inputs);
     // A weight that two layers share is one value: its gradient counts once.
@@ -141,7 +142,8 @@ class HashingEngine final : public GradientEngine {
         layers.push_back("dense: its size is not known");
         continue;
       }
-      const Options own = for_layer(set, layer.weight.dim(0).constant(), layer.weight.dim(1).constant());
+      const Options own =
+          for_layer(set, layer.weight.dim(0).constant(), layer.weight.dim(1).constant());
       layers.push_back(
           describe(own, layer_cost(own, expected_examples(parts.x)), !layer.own.empty()));
     }

@@ -33,7 +33,8 @@ const std::vector<std::string> kPolicyNames = {"fifo", "reservoir"};
 
 // As many bits as make buckets of kUnitsPerBucket, in whole pieces.
 std::int64_t default_pieces(std::int64_t units, int bits_per_piece) {
-  const auto buckets = static_cast<std::uint64_t>(std::max<std::int64_t>(2, units / kUnitsPerBucket));
+  const auto buckets =
+      static_cast<std::uint64_t>(std::max<std::int64_t>(2, units / kUnitsPerBucket));
   return std::max<std::int64_t>(1, (std::bit_width(buckets) - 1) / bits_per_piece);
 }
 
@@ -51,7 +52,8 @@ std::vector<OptionSpec> option_specs() {
       choice_option("policy", "reservoir", "which units stay in a bucket that is full",
                     kPolicyNames),
       choice_option("select", "top", "which units that tables give are taken", kSelectionNames),
-      {"threshold", kInteger, "2", "tables that have to give a unit, for select=threshold", 1, 4096},
+      {"threshold", kInteger, "2", "tables that have to give a unit, for select=threshold", 1,
+       4096},
       {"active", kInteger, "0", "units that are computed; 0: by `share`", 0, 1e9},
       {"share", kNumber, "0.01", "part of the units that are computed, if `active` is 0", 0, 1},
       {"drawn", kNumber, "0.25", "part of the active units that are drawn evenly, at least", 0, 1},
@@ -59,11 +61,12 @@ std::vector<OptionSpec> option_specs() {
       {"rehash", kInteger, "50", "steps from one hashing of rows to the next, at first", 1, 1e9},
       {"rehash_growth", kNumber, "1.2", "factor by which these steps become more each time", 1, 10},
       choice_option("rehash_rows", "used", "which rows are hashed then", {"used", "all"}),
-      {"drift", kNumber, "0", "part of the codes that is out of date before rows are hashed; 0: any",
-       0, 1},
-      {"new_functions", kInteger, "0", "steps from one draw of hash functions to the next; 0: never",
-       0, 1e9},
-      choice_option("inference", "dense", "how evaluation computes the layers", {"dense", "hashed"}),
+      {"drift", kNumber, "0",
+       "part of the codes that is out of date before rows are hashed; 0: any", 0, 1},
+      {"new_functions", kInteger, "0",
+       "steps from one draw of hash functions to the next; 0: never", 0, 1e9},
+      choice_option("inference", "dense", "how evaluation computes the layers",
+                    {"dense", "hashed"}),
       choice_option("when", "where_faster", "whether to hash layers for which that is slower",
                     {"where_faster", "always"}),
   };
@@ -71,12 +74,12 @@ std::vector<OptionSpec> option_specs() {
 
 Options read_options(const Settings& settings) {
   Options options;
-  options.spec = {
-      .family = static_cast<HashFamily>(position(HashSpec::family_names(), settings.text("family"))),
-      .transform = static_cast<HashTransform>(
-          position(HashSpec::transform_names(), settings.text("transform"))),
-      .pieces = settings.integer("K"),
-      .tables = settings.integer("L")};
+  options.spec = {.family = static_cast<HashFamily>(
+                      position(HashSpec::family_names(), settings.text("family"))),
+                  .transform = static_cast<HashTransform>(
+                      position(HashSpec::transform_names(), settings.text("transform"))),
+                  .pieces = settings.integer("K"),
+                  .tables = settings.integer("L")};
   options.tables = {
       .bucket = settings.integer("bucket"),
       .policy = static_cast<BucketPolicy>(position(kPolicyNames, settings.text("policy")))};
@@ -107,11 +110,13 @@ Options for_layer(Options options, std::int64_t units, std::int64_t features) {
           "engine 'hashing': K={} pieces of {} bits make codes of {} bits, at most {} can be",
           options.spec.pieces, options.spec.bits_per_piece(), options.spec.bits(),
           HashSpec::kMostBits);
-  require(options.probes <= options.spec.pieces + 1,
-          "engine 'hashing': probes={}, but codes of K={} pieces have {} that differ in one at most",
-          options.probes, options.spec.pieces, options.spec.pieces + 1);
-  const double bytes = 4.0 * static_cast<double>(options.spec.tables) *
-                       (static_cast<double>(options.spec.num_codes()) + 2.0 * static_cast<double>(units));
+  require(
+      options.probes <= options.spec.pieces + 1,
+      "engine 'hashing': probes={}, but codes of K={} pieces have {} that differ in one at most",
+      options.probes, options.spec.pieces, options.spec.pieces + 1);
+  const double bytes =
+      4.0 * static_cast<double>(options.spec.tables) *
+      (static_cast<double>(options.spec.num_codes()) + 2.0 * static_cast<double>(units));
   require(bytes <= kMostTableBytes,
           "engine 'hashing': L={} tables of {} buckets for {} units take {:.1f} GB, at most {:.1f} "
           "are used; fewer pieces (K) or tables (L) take less",

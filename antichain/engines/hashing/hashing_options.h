@@ -19,10 +19,10 @@ struct Options {
   double share = 0;
   double drawn_share = 0;
   std::int64_t probes = 1;
-  std::int64_t rehash = 0;     // steps from one hashing of rows to the next, at first
-  double rehash_growth = 1;    // factor by which these steps become more each time
-  bool rehash_all = false;     // all rows, not only used ones
-  double drift = 0;            // share of codes that are out of date before rows are hashed; 0: any
+  std::int64_t rehash = 0;   // steps from one hashing of rows to the next, at first
+  double rehash_growth = 1;  // factor by which these steps become more each time
+  bool rehash_all = false;   // all rows, not only used ones
+  double drift = 0;          // share of codes that are out of date before rows are hashed; 0: any
   std::int64_t new_functions = 0;  // steps from one draw of functions to the next; 0: never
   bool hashed_inference = false;
   When when = When::where_faster;

@@ -28,8 +28,7 @@ Var code_drift(const StateNames& names, const HashedLayer& hashed, Var weight, V
 }
 
 // Whether it is time by the schedule, whose intervals grow.
-Var scheduled(const StateNames& names, const Options& options, Var step,
-              std::vector<Var>& writes) {
+Var scheduled(const StateNames& names, const Options& options, Var step, std::vector<Var>& writes) {
   Graph& graph = step.graph();
   const Var next = read_state(graph, names.next), interval = read_state(graph, names.interval);
   const Var due = greater_equal(step, next);
@@ -62,8 +61,8 @@ std::vector<Var> layer_updates(const WideLayer& layer, const HashedLayer& hashed
   if (options.new_functions > 0) {
     const Var renew = equal(modulo(step, options.new_functions), 0);
     const auto draw = [&] { return Vars{draw_hash_functions(graph, options.spec)}; };
-    by.functions = assign(graph, names.functions,
-                          cond(renew, draw, [&] { return Vars{by.functions}; })[0]);
+    by.functions =
+        assign(graph, names.functions, cond(renew, draw, [&] { return Vars{by.functions}; })[0]);
     writes.push_back(by.functions);
     due = logical_or(due, renew);
     all = logical_or(all, renew);
@@ -75,8 +74,7 @@ std::vector<Var> layer_updates(const WideLayer& layer, const HashedLayer& hashed
                         cond(logical_and(due, all), measure, [&] { return Vars{by.largest}; })[0]);
     writes.push_back(by.largest);
   }
-  const Var codes =
-      rehash_rows(names.codes, names.marks, weight, bias, by, {units.ids, due, all});
+  const Var codes = rehash_rows(names.codes, names.marks, weight, bias, by, {units.ids, due, all});
   writes.push_back(codes);
   writes.push_back(update_hash_tables(names.starts, names.ids, codes, due, options.tables));
   return writes;

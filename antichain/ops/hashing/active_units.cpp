@@ -37,8 +37,8 @@ std::vector<VarType> infer_active_units(InferContext& context) {
   const std::int64_t units = attrs.get<std::int64_t>("units"),
                      active = attrs.get<std::int64_t>("active");
   context.unify(context.shape(kIds)[1], units, "ids of a table and units");
-  require(active >= 1 && active <= units, "{}: {} of {} units cannot be active",
-          context.op_name(), active, units);
+  require(active >= 1 && active <= units, "{}: {} of {} units cannot be active", context.op_name(),
+          active, units);
   require(std::ranges::count(kSelections, attrs.get<std::string>("selection")) == 1,
           "{}: there is no selection '{}'", context.op_name(), attrs.get<std::string>("selection"));
   Dim num_labels = 0;
@@ -51,8 +51,8 @@ std::vector<VarType> infer_active_units(InferContext& context) {
     num_labels = context.shape(kLabels)[0];
   }
   const Dim count = attrs.get<bool>("shared") ? Dim(active) : codes[0] * active;
-  return {{DType::i64, {count}}, {DType::f32, {count}}, {DType::i64, {num_labels}},
-          {DType::i64, {}}};
+  return {
+      {DType::i64, {count}}, {DType::f32, {count}}, {DType::i64, {num_labels}}, {DType::i64, {}}};
 }
 
 // Builds the active units of one example, or of all.
@@ -66,8 +66,7 @@ class Choice {
 
   /// Chooses among what was found; returns how many are active by that.
   std::int64_t choose(const DrawnIds& draws) {
-    const std::int64_t room =
-        std::max<std::int64_t>(0, options_.active - options_.drawn - size());
+    const std::int64_t room = std::max<std::int64_t>(0, options_.active - options_.drawn - size());
     std::vector<std::int64_t> candidates;
     const std::int64_t least = options_.selection == Selection::threshold ? options_.threshold : 1;
     for (const std::int64_t id : first_seen_) {
@@ -252,8 +251,8 @@ class Reference {
 // Codes and tables of three tables with five codes for eleven units.
 struct SampleTables {
   std::vector<std::int64_t> codes = {0, 3, 1, 4, 4, 2, 2, 0, 0, 1, 1, 3};  // of 4 examples
-  std::vector<std::int64_t> of_units = {0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0,  //
-                                        3, 3, 1, 1, 0, 0, 2, 2, 4, 4, 3,  //
+  std::vector<std::int64_t> of_units = {0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0,   //
+                                        3, 3, 1, 1, 0, 0, 2, 2, 4, 4, 3,   //
                                         1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1};
 };
 
@@ -277,8 +276,8 @@ Sample active_sample(const char* label, const ActiveOptions& options, bool label
 
 std::vector<Sample> active_units_samples() {
   const auto options = [](std::int64_t active, Selection selection, bool shared = false) {
-    return ActiveOptions{.units = 11, .active = active, .drawn = 1, .selection = selection,
-                         .shared = shared};
+    return ActiveOptions{
+        .units = 11, .active = active, .drawn = 1, .selection = selection, .shared = shared};
   };
   return {active_sample("vanilla", options(5, Selection::vanilla), true),
           active_sample("threshold", options(6, Selection::threshold), true),
@@ -310,8 +309,8 @@ DrawnIds::DrawnIds(std::int64_t units, std::int64_t step) : units_(units) {
   while (std::gcd(stride_, units) != 1) {
     ++stride_;
   }
-  const PhiloxBlock block = philox({}, {static_cast<std::uint32_t>(step),
-                                        static_cast<std::uint32_t>(step >> 32), 0, 0});
+  const PhiloxBlock block =
+      philox({}, {static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(step >> 32), 0, 0});
   first_ = static_cast<std::int64_t>(block[0] % static_cast<std::uint64_t>(units));
   at_ = first_;
 }
@@ -319,8 +318,9 @@ DrawnIds::DrawnIds(std::int64_t units, std::int64_t step) : units_(units) {
 const OpDef& active_units_def() {
   static const OpDef def{
       .name = "active_units",
-      .doc = "The units of a wide layer that examples, or a batch, compute: true labels, what hash "
-             "tables give for their codes, and others drawn evenly with the correction for it.",
+      .doc =
+          "The units of a wide layer that examples, or a batch, compute: true labels, what hash "
+          "tables give for their codes, and others drawn evenly with the correction for it.",
       .attributes = {{"units", "of the layer"},
                      {"active", "chosen"},
                      {"drawn", "of these, drawn evenly at least"},
@@ -345,14 +345,14 @@ ActiveUnits active_units(Var codes, const HashTables& tables, const LabelRows& t
   }
   const std::vector<Var> outputs =
       codes.graph()
-          .add(active_units_def(), inputs,
-               {{"units", options.units},
-                {"active", options.active},
-                {"drawn", options.drawn},
-                {"selection",
-                 std::string(kSelections[static_cast<std::size_t>(options.selection)])},
-                {"threshold", options.threshold},
-                {"shared", options.shared}})
+          .add(
+              active_units_def(), inputs,
+              {{"units", options.units},
+               {"active", options.active},
+               {"drawn", options.drawn},
+               {"selection", std::string(kSelections[static_cast<std::size_t>(options.selection)])},
+               {"threshold", options.threshold},
+               {"shared", options.shared}})
           .outputs();
   return {outputs[0], outputs[1], outputs[2], outputs[3]};
 }

@@ -19,7 +19,8 @@ enum class Selection {
 struct ActiveOptions {
   std::int64_t units = 0;   // of the layer
   std::int64_t active = 0;  // chosen, at most `units`
-  std::int64_t drawn = 0;   // of these, drawn evenly, at least; what hashing leaves free is drawn, too
+  std::int64_t drawn =
+      0;  // of these, drawn evenly, at least; what hashing leaves free is drawn, too
   Selection selection = Selection::top;
   std::int64_t threshold = 2;
   bool shared = false;  // by all examples of a batch; else each has its own

@@ -193,8 +193,8 @@ void rehash_rows_reference(KernelContext& context) {
 // The uses that samples show: every family, with every transform once.
 std::vector<std::pair<std::string, HashSpec>> sample_specs() {
   const auto spec = [](HashFamily family, HashTransform transform) {
-    return HashSpec{.family = family, .transform = transform, .pieces = 3, .tables = 4,
-                    .features = 9};
+    return HashSpec{
+        .family = family, .transform = transform, .pieces = 3, .tables = 4, .features = 9};
   };
   return {{"simhash", spec(HashFamily::simhash, HashTransform::norms)},
           {"simhash of powers", spec(HashFamily::simhash, HashTransform::powers)},
@@ -245,14 +245,15 @@ std::vector<Sample> rehash_rows_samples() {
   const auto with = [](bool due, bool all) {
     return [=](Graph& graph, Inputs in, const HashBy& by) {
       const Dims rows = {in[0].dim(0)};
-      graph.add_state({"codes", {i32, {by.spec.tables, rows[0]}},
+      graph.add_state({"codes",
+                       {i32, {by.spec.tables, rows[0]}},
                        full(graph, i32, {by.spec.tables, rows[0]}, 1)});
       graph.add_state({"marks", {boolean, rows}, full(graph, boolean, rows, 0)});
       assign(graph, "codes", full(graph, i32, {by.spec.tables, rows[0]}, 1));
       assign(graph, "marks", full(graph, boolean, rows, 0));
-      const Var codes = rehash_rows(
-          "codes", "marks", in[0], in[1], by,
-          {in[2], scalar(graph, boolean, due), scalar(graph, boolean, all)});
+      const Var codes =
+          rehash_rows("codes", "marks", in[0], in[1], by,
+                      {in[2], scalar(graph, boolean, due), scalar(graph, boolean, all)});
       return std::vector<Var>{codes, read_state(graph, "marks")};
     };
   };
@@ -303,8 +304,9 @@ const OpDef& hash_data_def() {
 const OpDef& rehash_rows_def() {
   static const OpDef def{
       .name = "rehash_rows",
-      .doc = "Hashes rows again that were used, in steps in which it is time to; the others keep "
-             "their codes.",
+      .doc =
+          "Hashes rows again that were used, in steps in which it is time to; the others keep "
+          "their codes.",
       .attributes = with_hash_attributes(
           {{"state", "the codes"}, {"state_1", "marks of the rows used since"}}),
       .effect = Effect::writes_state,

@@ -25,12 +25,12 @@ Var functions_from(Var uniform, const HashSpec& spec) {
   switch (spec.family) {
     case HashFamily::simhash: {
       // One of three coordinates counts: sums take a third of the time, and say as much.
-      const Var sign = select(less(uniform, 1.0 / 6), scalar(graph, f32, -1), scalar(graph, f32, 1));
+      const Var sign =
+          select(less(uniform, 1.0 / 6), scalar(graph, f32, -1), scalar(graph, f32, 1));
       return select(less(uniform, 1.0 / 3), sign, scalar(graph, f32, 0));
     }
     case HashFamily::minhash: return cast(floor(uniform * 0x1p24), i32);
-    default:
-      return cast(floor(uniform * static_cast<double>(spec.coordinates())), i32);
+    default: return cast(floor(uniform * static_cast<double>(spec.coordinates())), i32);
   }
 }
 
@@ -47,12 +47,12 @@ const std::vector<std::string>& HashSpec::transform_names() {
 }
 
 HashSpec HashSpec::of(const Attrs& attrs) {
-  return {.family = index_of<HashFamily>(family_names(), attrs.get<std::string>("family")),
-          .transform =
-              index_of<HashTransform>(transform_names(), attrs.get<std::string>("transform")),
-          .pieces = attrs.get<std::int64_t>("pieces"),
-          .tables = attrs.get<std::int64_t>("tables"),
-          .features = attrs.get<std::int64_t>("features")};
+  return {
+      .family = index_of<HashFamily>(family_names(), attrs.get<std::string>("family")),
+      .transform = index_of<HashTransform>(transform_names(), attrs.get<std::string>("transform")),
+      .pieces = attrs.get<std::int64_t>("pieces"),
+      .tables = attrs.get<std::int64_t>("tables"),
+      .features = attrs.get<std::int64_t>("features")};
 }
 
 std::vector<AttrSpec> HashSpec::attribute_specs() {

@@ -12,8 +12,8 @@
 //   none        data [w, b], query [q, 1]
 //   norms       data [w, b, sqrt(M² - |w, b|²)], query [q, 1, 0], M the largest norm of the data
 //                                                          (Neyshabur and Srebro, 2015)
-//   powers      data [u, |u|², |u|⁴, |u|⁸] with u = 0.83 [w, b] / M, query [q, 1] / |q, 1| and three
-//               times 1/2                                  (Shrivastava and Li, 2014)
+//   powers      data [u, |u|², |u|⁴, |u|⁸] with u = 0.83 [w, b] / M, query [q, 1] / |q, 1| and
+//               1/2 three times                             (Shrivastava and Li, 2014)
 #pragma once
 
 #include <string>

@@ -127,9 +127,9 @@ const std::vector<std::int64_t> kSampleCodes = {3, 0, 3, 5, 3, 3, 0, 0, 5, 5, 5,
 template <class Build>
 std::vector<Sample> table_samples(Build build) {
   std::vector<Sample> samples;
-  for (const auto& [label, bucket, policy] :
-       {std::tuple{"all fit", 12, BucketPolicy::fifo}, {"fifo", 2, BucketPolicy::fifo},
-        {"reservoir", 2, BucketPolicy::reservoir}}) {
+  for (const auto& [label, bucket, policy] : {std::tuple{"all fit", 12, BucketPolicy::fifo},
+                                              {"fifo", 2, BucketPolicy::fifo},
+                                              {"reservoir", 2, BucketPolicy::reservoir}}) {
     const TableOptions options{.num_codes = 7, .bucket = bucket, .policy = policy};
     SampleInput codes = indices_of({2, 12}, kSampleCodes, DType::i32);
     codes.fixed_size = true;
@@ -193,8 +193,8 @@ const OpDef& update_hash_tables_def() {
         .reference = update_hash_tables_reference,
         .samples = update_hash_tables_samples,
     };
-    op.attributes.insert(op.attributes.begin(), {{"state", "where the ids of a code start"},
-                                                 {"state_1", "the ids"}});
+    op.attributes.insert(op.attributes.begin(),
+                         {{"state", "where the ids of a code start"}, {"state_1", "the ids"}});
     return op;
   }();
   return def;

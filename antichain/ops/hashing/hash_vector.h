@@ -27,7 +27,8 @@ void transform_vector(const HashSpec& spec, HashRole role, const T* vector, T ex
   }
   out[n] = extra;
   if (spec.transform == HashTransform::norms) {
-    out[n + 1] = role == HashRole::data ? std::sqrt(std::max(T(0), largest * largest - square)) : T(0);
+    out[n + 1] =
+        role == HashRole::data ? std::sqrt(std::max(T(0), largest * largest - square)) : T(0);
   } else if (spec.transform == HashTransform::powers) {
     const T norm = role == HashRole::data ? largest / T(kPowersShrink) : std::sqrt(square);
     const T factor = norm > 0 ? 1 / norm : T(0);
@@ -91,7 +92,8 @@ CodePiece<T> densified_piece(const HashSpec& spec, const T* vector, const std::i
   constexpr std::uint32_t kMostTries = 64;
   CodePiece<T> piece = largest_of_bin(vector, functions + function * HashSpec::kBin, true);
   for (std::uint32_t tries = 1; piece.value < 0 && tries <= kMostTries; ++tries) {
-    const std::uint32_t word = philox({tries, 0}, {static_cast<std::uint32_t>(function), 0, 0, 0})[0];
+    const std::uint32_t word =
+        philox({tries, 0}, {static_cast<std::uint32_t>(function), 0, 0, 0})[0];
     const std::int64_t other =
         static_cast<std::int64_t>(word % static_cast<std::uint64_t>(spec.num_functions()));
     piece = largest_of_bin(vector, functions + other * HashSpec::kBin, true);
@@ -150,9 +152,8 @@ void join_pieces(const HashSpec& spec, std::span<CodePiece<T>> pieces, std::int3
   }
   codes[0] = code;
   for (std::int64_t probe = 1; probe < probes; ++probe) {
-    const auto nearest =
-        std::min_element(pieces.begin(), pieces.end(),
-                         [](const auto& a, const auto& b) { return a.gap < b.gap; });
+    const auto nearest = std::min_element(
+        pieces.begin(), pieces.end(), [](const auto& a, const auto& b) { return a.gap < b.gap; });
     const int shift = static_cast<int>(nearest - pieces.begin()) * bits;
     codes[probe] = code ^ ((nearest->value ^ nearest->other) << shift);
     nearest->gap = std::numeric_limits<T>::infinity();
@@ -162,9 +163,8 @@ void join_pieces(const HashSpec& spec, std::span<CodePiece<T>> pieces, std::int3
 /// Writes the codes [tables, probes] of a transformed vector; `projections` are those of simhash,
 /// which others do not need. `order`, as long as the vector, is worked in by minhash.
 template <class T>
-void hash_vector(const HashSpec& spec, const T* vector, const void* functions,
-                 const T* projections, std::int64_t probes, std::int32_t* codes,
-                 std::vector<std::int64_t>& order) {
+void hash_vector(const HashSpec& spec, const T* vector, const void* functions, const T* projections,
+                 std::int64_t probes, std::int32_t* codes, std::vector<std::int64_t>& order) {
   const auto* const numbers = static_cast<const std::int32_t*>(functions);
   std::span<const std::int64_t> set;
   if (spec.family == HashFamily::minhash) {
@@ -182,9 +182,7 @@ void hash_vector(const HashSpec& spec, const T* vector, const void* functions,
           piece = largest_of_bin(vector, numbers + function * HashSpec::kBin, false);
           break;
         case HashFamily::dwta: piece = densified_piece(spec, vector, numbers, function); break;
-        case HashFamily::minhash:
-          piece = minhash_piece<T>(spec, set, numbers, function);
-          break;
+        case HashFamily::minhash: piece = minhash_piece<T>(spec, set, numbers, function); break;
       }
     }
     join_pieces<T>(spec, pieces, codes + table * probes, probes);

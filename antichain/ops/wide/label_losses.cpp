@@ -16,9 +16,9 @@ Var examples_of(const LabelRows& truth) {
 Var label_losses(Var log_sums, Var label_logits, const LabelRows& truth) {
   Graph& graph = log_sums.graph();
   const Var starts = cast(truth.row_starts, DType::i64);
-  const Var counts = cast(
-      slice(starts, {{.axis = 0, .start = 1}}) - slice(starts, {{.axis = 0, .stop = -1}}),
-      log_sums.dtype());
+  const Var counts =
+      cast(slice(starts, {{.axis = 0, .start = 1}}) - slice(starts, {{.axis = 0, .stop = -1}}),
+           log_sums.dtype());
   const Var sums = scatter_add(zeros(graph, log_sums.dtype(), {log_sums.dim(0)}),
                                examples_of(truth), label_logits);
   return select(greater(counts, 0), log_sums - sums / maximum(counts, 1), 0);

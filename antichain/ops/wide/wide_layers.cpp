@@ -85,7 +85,8 @@ Matrix reference_values(const KernelContext& context) {
   const auto batch = static_cast<std::size_t>(context.in(0).shape()[0]);
   const int labels = first_label_input(*context.attrs);
   for (int input = kFirstLayer; input < labels; input += kPerLayer) {
-    const Matrix weight = load<double>(context.in(input)), bias = load<double>(context.in(input + 1));
+    const Matrix weight = load<double>(context.in(input)),
+                 bias = load<double>(context.in(input + 1));
     const std::size_t units = bias.size();
     const auto features = static_cast<std::size_t>(context.in(input).shape()[1]);
     Matrix next(batch * units);
@@ -94,7 +95,8 @@ Matrix reference_values(const KernelContext& context) {
         double sum = bias[unit];
         for (std::size_t i = 0; i < features; ++i) {
           const double value = values[row * features + i];
-          sum += (input == kFirstLayer ? value : std::max(value, 0.0)) * weight[unit * features + i];
+          sum +=
+              (input == kFirstLayer ? value : std::max(value, 0.0)) * weight[unit * features + i];
         }
         next[row * units + unit] = sum;
       }
@@ -142,9 +144,8 @@ std::vector<Sample> wide_layers_samples() {
     return one(wide_layers({.x = in[0], .layers = {layer(in, 1)}}));
   };
   const auto losses = [=](Graph&, Inputs in) {
-    return one(wide_layers({.x = in[0],
-                            .layers = {layer(in, 1), layer(in, 3)},
-                            .truth = {in[5], in[6]}}));
+    return one(
+        wide_layers({.x = in[0], .layers = {layer(in, 1), layer(in, 3)}, .truth = {in[5], in[6]}}));
   };
   // Losses are wider than 16-bit logits, whose rounding they show.
   const auto f64_of = [](Shape shape) {
@@ -212,8 +213,9 @@ Var wide_layers(const WideLayers& parts, const std::string& engine, Place place)
 const OpDef& wide_layers_def() {
   static const OpDef def{
       .name = "wide_layers",
-      .doc = "Layers of relu units with weights [units, features], and perhaps the losses of the "
-             "last one's values against sets of labels; an engine may compute some units only.",
+      .doc =
+          "Layers of relu units with weights [units, features], and perhaps the losses of the "
+          "last one's values against sets of labels; an engine may compute some units only.",
       .attributes = {{"layers", "how many"},
                      {"losses", "return the loss of each example", {false}},
                      {"training", "whether an engine keeps its tables up", {true}},

@@ -6,8 +6,8 @@
 // bits, f32: rows that are read are converted, not the weight. So are losses.
 //
 // Inputs: x, then weight and bias of each layer, then labels and row_starts where the op gives
-// losses. What is behind those, layer by layer, belongs to the engine that the op names (its tables,
-// for example): the op itself does not look at it.
+// losses. What is behind those, layer by layer, belongs to the engine that the op names (its
+// tables, for example): the op itself does not look at it.
 #pragma once
 
 #include <span>
@@ -18,8 +18,8 @@
 namespace antichain {
 
 struct WideLayer {
-  Var weight;  // [units, features]
-  Var bias;    // [units]
+  Var weight;                 // [units, features]
+  Var bias;                   // [units]
   std::vector<Var> own = {};  // what the engine keeps about it
 };
 
@@ -27,8 +27,8 @@ struct WideLayer {
 struct WideLayers {
   Var x;  // [batch, features]
   std::vector<WideLayer> layers;
-  LabelRows truth = {};     // none: the op gives the last layer's values, not losses
-  bool training = true;     // false: nothing of an engine's own is kept up
+  LabelRows truth = {};  // none: the op gives the last layer's values, not losses
+  bool training = true;  // false: nothing of an engine's own is kept up
 
   bool gives_losses() const { return truth.labels.valid(); }
   Graph& graph() const { return x.graph(); }

@@ -248,14 +248,12 @@ Support takes_examples(Op op) {
 }  // namespace
 
 void register_active_units(KernelTable& kernels) {
-  kernels.add(active_units_def(),
-              {.name = "example by example",
-               .supports = takes_examples,
-               .plan = [](const KernelContext& context) {
-                 return [options = active_options(*context.attrs)](KernelContext& run) {
-                   run_each(run, options);
-                 };
-               }});
+  kernels.add(active_units_def(), {.name = "example by example",
+                                   .supports = takes_examples,
+                                   .plan = [](const KernelContext& context) {
+                                     return [options = active_options(*context.attrs)](
+                                                KernelContext& run) { run_each(run, options); };
+                                   }});
 }
 
 }  // namespace antichain::cpu

@@ -74,8 +74,7 @@ class BlockHash {
             reinterpret_cast<std::int32_t*>(all + vectors + projections)};
   }
 
-  void project(std::int64_t count, const float* vectors, const float* functions,
-               float* out) const {
+  void project(std::int64_t count, const float* vectors, const float* functions, float* out) const {
 #ifdef ANTICHAIN_HAS_BLAS
     const BlasGemm gemm({.dtype = DType::f32,
                          .rows = count,
@@ -170,7 +169,8 @@ KernelFunction plan_hash_data(const KernelContext& context) {
   const BlockHash hash(HashSpec::of(*context.attrs), HashRole::data, 1);
   return [=](KernelContext& run) {
     const DataRows data(hash, run);
-    data.write(data.rows, [](std::int64_t i) { return i; }, run.out().data<std::int32_t>());
+    data.write(
+        data.rows, [](std::int64_t i) { return i; }, run.out().data<std::int32_t>());
   };
 }
 
@@ -196,8 +196,9 @@ KernelFunction plan_rehash_rows(const KernelContext& context) {
         }
       }
       std::fill_n(marks, data.rows, false);
-      data.write(count, [&](std::int64_t i) { return (*chosen)[static_cast<std::size_t>(i)]; },
-                 run.states->modify(names[0]).data<std::int32_t>());
+      data.write(
+          count, [&](std::int64_t i) { return (*chosen)[static_cast<std::size_t>(i)]; },
+          run.states->modify(names[0]).data<std::int32_t>());
     }
     run.out() = run.states->get(names[0], *run.device);
   };
