@@ -28,7 +28,8 @@ struct CompilerOptions {
   // Of split-chains, recall-steps, scan-factors, sum-by-parts and join-sums; also where the
   // backend wants few kernels.
   bool split_chains = false;
-  bool batch_updates = false;  // of batch-updates and batch-casts; the same
+  bool batch_updates = false;     // of batch-updates and batch-casts; the same
+  bool fuse_row_updates = false;  // of fuse-row-updates; also where the backend does not
   bool recompute = false;  // of fuse-elementwise: wide values, by each that reads them; the same
 };
 

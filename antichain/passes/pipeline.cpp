@@ -14,6 +14,7 @@
 #include "antichain/passes/fusion/batch_updates.h"
 #include "antichain/passes/fusion/fuse_elementwise.h"
 #include "antichain/passes/fusion/fuse_products.h"
+#include "antichain/passes/fusion/fuse_row_updates.h"
 #include "antichain/passes/layout/choose_layouts.h"
 #include "antichain/passes/simplify/clean_casts.h"
 #include "antichain/passes/simplify/contract.h"
@@ -91,6 +92,9 @@ constexpr Pass kPasses[] = {
      [](const Options& options) { return options.split_chains; }},
     {"join-sums", "sum the rows of several products in one walk over them", 2, plain<join_sums>,
      [](const Options& options) { return options.split_chains; }},
+    {"fuse-row-updates", "update rows by sparse products that are not kept", 2,
+     plain<fuse_row_updates>, [](const Options& options) { return options.fuse_row_updates; },
+     in_graph<has_indexed_rows>},
     {"choose-layouts", "keep channels last around convolutions where that is faster", 3,
      choose_layouts_by_gain},
     {"fuse-elementwise", "compute element-wise ops and reductions of rows together", 2,

@@ -38,6 +38,7 @@ CompilerOptions for_device(CompilerOptions options, Graph& graph, const Backend&
   const bool few_kernels = backend.wants_few_kernels() && !is_for_budget;
   options.split_chains |= few_kernels;
   options.batch_updates |= few_kernels;
+  options.fuse_row_updates |= !backend.wants_few_kernels();
   options.recompute |= backend.wants_few_kernels();
   return options;
 }

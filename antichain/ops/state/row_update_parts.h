@@ -9,7 +9,17 @@
 namespace antichain {
 
 /// The inputs of such an update, in their order.
-enum RowInput : int { kGradient, kNumbersInput, kWhen, kSelection };
+enum RowInput : int {
+  kGradient,  // as a product: values[n]
+  kNumbersInput,
+  kWhen,
+  kSelection,
+  // Of a gradient that is a product, its other factors.
+  kSlots,      // i64[n]: which selected row a value is added to
+  kRowStarts,  // i64[m + 1]: which values belong to a row of `dense`
+  kDense,      // [m, width]
+};
+inline constexpr int kProductInputs = kDense + 1;
 
 /// Returns the inputs of an update; without a selection the gradient is of all rows.
 std::vector<Var> row_inputs(Var gradient, const GradientUse& use,

@@ -6,11 +6,42 @@
 #include <utility>
 
 #include "antichain/graph/kernel_context.h"
+#include "antichain/ops/reference/checked_indices.h"
 #include "antichain/ops/reference/compute.h"
 #include "antichain/ops/state/row_update_parts.h"
 #include "antichain/ops/state/update_rules.h"
 
 namespace antichain {
+
+// Returns the gradient of the rows that are updated; a product is computed and rounded, as one
+// that is kept would be.
+inline std::vector<double> gradient_of_rows(const KernelContext& context) {
+  std::vector<double> gradient = load<double>(context.in(kGradient));
+  if (context.num_inputs() != kProductInputs) {
+    return gradient;
+  }
+  const std::vector<double> values = std::move(gradient), dense = load<double>(context.in(kDense));
+  const std::int64_t rows = context.in(kSelection).shape()[0];
+  const auto slots = checked_indices(context, kSlots, rows);
+  const auto starts = load<std::int64_t>(context.in(kRowStarts));
+  const auto width = static_cast<std::size_t>(context.in(kDense).shape()[1]);
+  gradient.assign(static_cast<std::size_t>(rows) * width, 0.0);
+  for (std::size_t row = 0; row + 1 < starts.size(); ++row) {
+    for (auto k = static_cast<std::size_t>(starts[row]);
+         k < static_cast<std::size_t>(starts[row + 1]); ++k) {
+      for (std::size_t i = 0; i < width; ++i) {
+        gradient[static_cast<std::size_t>(slots[k]) * width + i] +=
+            values[k] * dense[row * width + i];
+      }
+    }
+  }
+  visit_dtype(context.in(kGradient).dtype(), [&gradient](auto zero) {
+    for (double& element : gradient) {
+      element = convert<double>(convert<decltype(zero)>(element));
+    }
+  });
+  return gradient;
+}
 
 // Calls f(row of the state, first element of the gradient) for the rows whose gradient is not zero.
 template <class F>
@@ -38,7 +69,7 @@ template <class Rule, std::size_t... kState>
 void update_used_rows(KernelContext& context, const std::vector<std::string>& names,
                       std::index_sequence<kState...>) {
   StateStore& store = *context.states;
-  const std::vector<double> gradient = load<double>(context.in(kGradient));
+  const std::vector<double> gradient = gradient_of_rows(context);
   const std::array<Tensor, sizeof...(kState)> states = {store.modify(names[kState])...};
   std::array<std::vector<double>, sizeof...(kState)> values = {load<double>(states[kState])...};
   const rules::Applied<Rule, double> rule(context.in(kNumbersInput).template data<double>());

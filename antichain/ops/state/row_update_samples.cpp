@@ -69,32 +69,54 @@ std::vector<Sample> row_samples(Build build) {
   return samples;
 }
 
+// A gradient that is a product: five values in two rows, for three of seven rows of a state.
+template <class Build>
+Sample product_sample(bool matrix, Build build) {
+  std::vector<SampleInput> inputs = {{{5}},
+                                     indices_of({4}, {5, 0, 2, -1}),
+                                     indices_of({5}, {0, 2, 2, 1, 0}),
+                                     indices_of({3}, {0, 3, 5}),
+                                     {{2, matrix ? 19 : 1}}};
+  for (SampleInput& input : inputs) {
+    input.fixed_size = true;
+    input.dtype = input.dtype.value_or(DType::f64);  // products of 16 bits are not taken
+  }
+  return {matrix ? "a product" : "a product for a vector", inputs,
+          [matrix, build](Graph& graph, std::span<const Var> in) {
+            return build(graph, in, matrix ? Dims{7, 19} : Dims{7}, true);
+          }};
+}
+
 }  // namespace
 
 std::vector<Sample> row_update_samples(const OpDef& def, int states, std::size_t numbers) {
-  return row_samples(
-      [=, &def](Graph& graph, std::span<const Var> in, const Dims& shape, bool when) {
-        std::vector<std::string> names;
-        for (int i = 0; i < states; ++i) {
-          const DType dtype = i == 0 ? in[0].dtype() : buffer_dtype(in[0].dtype());
-          names.push_back(add_row_state(graph, "sample" + std::to_string(i),
-                                        full(graph, dtype, shape, 0.5 + i)));
-        }
-        std::vector<Operand> values;
-        for (std::size_t i = 0; i < numbers; ++i) {
-          values.emplace_back(0.875 - 0.0625 * static_cast<double>(i));
-        }
-        const Var selection = in.size() > 1 ? in[1] : Var();
-        std::vector<Var> results =
-            graph
-                .add(def, row_inputs(in[0], sample_use(graph, when), values, selection),
-                     update_attributes({names}))
-                .outputs();
-        for (std::size_t i = 1; i < names.size(); ++i) {
-          results.push_back(read_state(graph, names[i]));
-        }
-        return results;
-      });
+  const auto build = [=, &def](Graph& graph, std::span<const Var> in, const Dims& shape,
+                               bool when) {
+    std::vector<std::string> names;
+    for (int i = 0; i < states; ++i) {
+      const DType dtype = i == 0 ? in[0].dtype() : buffer_dtype(in[0].dtype());
+      names.push_back(
+          add_row_state(graph, "sample" + std::to_string(i), full(graph, dtype, shape, 0.5 + i)));
+    }
+    std::vector<Operand> values;
+    for (std::size_t i = 0; i < numbers; ++i) {
+      values.emplace_back(0.875 - 0.0625 * static_cast<double>(i));
+    }
+    const Var selection = in.size() > 1 ? in[1] : Var();
+    std::vector<Var> inputs = row_inputs(in[0], sample_use(graph, when), values, selection);
+    if (in.size() > 2) {  // the other factors of a product
+      inputs.insert(inputs.end(), in.begin() + 2, in.end());
+    }
+    std::vector<Var> results = graph.add(def, inputs, update_attributes({names})).outputs();
+    for (std::size_t i = 1; i < names.size(); ++i) {
+      results.push_back(read_state(graph, names[i]));
+    }
+    return results;
+  };
+  std::vector<Sample> samples = row_samples(build);
+  samples.push_back(product_sample(true, build));
+  samples.push_back(product_sample(false, build));
+  return samples;
 }
 
 std::vector<Sample> accumulate_rows_samples() {

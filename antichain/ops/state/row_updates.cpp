@@ -21,12 +21,32 @@ const StateInfo& find_row_state(InferContext& context, const std::string& state_
   return *state;
 }
 
+// Checks a gradient that is a product; returns its width.
+Dim infer_product(InferContext& context) {
+  context.require_dtype(kGradient, {DType::f32, DType::f64});
+  context.require_rank(kGradient, 1);
+  for (const int input : {static_cast<int>(kSlots), static_cast<int>(kRowStarts)}) {
+    context.require_dtype(input, {DType::i64});
+    context.require_rank(input, 1);
+  }
+  context.require_dtype(kSelection, {DType::i64});
+  context.require_rank(kSelection, 1);
+  context.require_dtype(kDense, {context.dtype(kGradient)});
+  context.require_rank(kDense, 2);
+  context.unify(context.shape(kSlots)[0], context.shape(kGradient)[0],
+                "the numbers of slots and values");
+  context.unify(context.shape(kRowStarts)[0], context.shape(kDense)[0] + 1,
+                "row_starts and the rows of the dense matrix and one");
+  return context.shape(kDense)[1];
+}
+
 // What all ops of the family have in common; returns the type of the state that the gradient
 // belongs to.
 VarType infer_rows(InferContext& context, const std::string& state_name, DType expected,
                    std::size_t numbers) {
-  const bool selects = context.num_inputs() > kSelection;
-  context.require_inputs(selects ? kSelection + 1 : kSelection);
+  const bool selects = context.num_inputs() > kSelection,
+             product = context.num_inputs() > kSelection + 1;
+  context.require_inputs(product ? kProductInputs : selects ? kSelection + 1 : kSelection);
   context.require_dtype(kGradient, kFloats);
   context.require_min_rank(kGradient, 1);
   context.require_dtype(kNumbersInput, {DType::f64});
@@ -37,6 +57,14 @@ VarType infer_rows(InferContext& context, const std::string& state_name, DType e
   context.require_rank(kWhen, 0);
   const VarType& type = find_row_state(context, state_name, expected).type;
   Dims shape = type.shape;
+  if (product) {
+    const Dim width = infer_product(context);
+    require<ShapeError>(shape.size() == 1 || shape.size() == 2,
+                        "{}: a product updates vectors and matrices, the state has {} axes",
+                        context.op_name(), shape.size());
+    context.unify(shape.size() == 2 ? shape[1] : Dim(1), width, "widths of state and product");
+    return type;
+  }
   if (selects) {
     context.require_dtype(kSelection, {DType::i64, DType::boolean});
     context.require_rank(kSelection, 1);
@@ -209,6 +237,17 @@ bool takes_all_rows(Op op) {
   return op.num_inputs() == kSelection && std::ranges::count(family, &op.def()) > 0;
 }
 
+bool could_take_product(Op op) {
+  return std::ranges::find(row_rules(), &op.def(), &RowRule::rows) != row_rules().end() &&
+         op.num_inputs() == kSelection + 1 && op.input(kSelection).dtype() == DType::i64 &&
+         (op.input(kGradient).dtype() == DType::f32 || op.input(kGradient).dtype() == DType::f64);
+}
+
+bool takes_product(Op op) {
+  return std::ranges::find(row_rules(), &op.def(), &RowRule::rows) != row_rules().end() &&
+         op.num_inputs() == kProductInputs;
+}
+
 UpdatedMemory modified_memory(StateStore& store, std::span<const std::string> states,
                               const TensorMemory& device) {
   UpdatedMemory memory{};
@@ -220,9 +259,11 @@ UpdatedMemory modified_memory(StateStore& store, std::span<const std::string> st
 
 RowLayout row_layout(const KernelContext& context, const Tensor& state) {
   const std::int64_t rows = state.shape()[0];
-  return {.state_rows = rows,
-          .gradient_rows = context.in(kGradient).shape()[0],
-          .width = rows == 0 ? 0 : state.numel() / rows};
+  return {
+      .state_rows = rows,
+      .gradient_rows =
+          context.in(context.num_inputs() == kProductInputs ? kSelection : kGradient).shape()[0],
+      .width = rows == 0 ? 0 : state.numel() / rows};
 }
 
 }  // namespace antichain

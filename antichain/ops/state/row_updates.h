@@ -6,6 +6,10 @@
 //   nothing             all rows of the state
 //   ids (i64[count])    those, each at most once; kNoIndex: none
 //   marks (bool[rows])  all, of which those without a mark are zero
+// or the gradient on those rows as a product that has not been computed: Sᵀ D, with S in CSR form
+//   values[n], ids (i64[count]), slots (i64[n]: columns of S, below count),
+//   row_starts (i64[m + 1]), D [m, width]
+// so that what is added up for a row is used at once and kept nowhere (the pass fuse-row-updates).
 // The pass row-gradients (antichain/passes/simplify/row_gradients.h) brings the first form to the
 // second where it can; both give the same bits.
 #pragma once
@@ -40,6 +44,11 @@ std::vector<const OpDef*> row_update_family();
 
 /// Returns whether the op updates rows and takes a gradient of all of them, without marks.
 bool takes_all_rows(Op op);
+/// Returns whether it takes a gradient of some rows, by their indices; such an op may take the
+/// gradient as a product instead, in f32 and f64.
+bool could_take_product(Op op);
+/// Returns whether it does.
+bool takes_product(Op op);
 
 /// Returns the memory of states that are modified in place, for kernels.
 UpdatedMemory modified_memory(StateStore& store, std::span<const std::string> states,

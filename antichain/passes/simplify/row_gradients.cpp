@@ -4,7 +4,6 @@
 #include <optional>
 #include <unordered_map>
 
-#include "antichain/graph/structural_ops.h"
 #include "antichain/ops/definition_parts.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/indexing/indexing.h"
@@ -14,6 +13,7 @@
 #include "antichain/ops/shape/shape_ops.h"
 #include "antichain/ops/shape/slicing.h"
 #include "antichain/ops/state/row_updates.h"
+#include "antichain/passes/simplify/zero_values.h"
 
 namespace antichain {
 
@@ -23,15 +23,6 @@ constexpr std::size_t kMostLookups = 64;  // of one table; more stay as they are
 
 bool reads_rows(Op op) {
   return takes_all_rows(op) || (&op.def() == &sum_row_squares_def() && op.num_inputs() == 1);
-}
-
-bool is_all_zero(Var value) {
-  while (made_by(value, broadcast_to_def()) || made_by(value, reshape_def()) ||
-         made_by(value, cast_def())) {
-    value = value.producer().input(0);
-  }
-  return made_by(value, constant_def()) && value.rank() == 0 &&
-         value.producer().attrs().get<Tensor>("value").item<double>() == 0;
 }
 
 // A reshape to the shape that the value has: gradients are brought to the shapes of their inputs.

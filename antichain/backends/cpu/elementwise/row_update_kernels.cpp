@@ -3,9 +3,14 @@
 #include <cstring>
 #include <memory>
 
+#include "antichain/backends/cpu/indexing/indices.h"
+#include "antichain/backends/cpu/indexing/prefetch_row.h"
+#include "antichain/backends/cpu/simd/row_loops.h"
 #include "antichain/backends/cpu/simd/update_loops.h"
 #include "antichain/backends/cpu/threads/parallel.h"
+#include "antichain/backends/cpu/threads/thread_scratch.h"
 #include "antichain/ops/rows/row_squares.h"
+#include "antichain/ops/state/row_update_parts.h"
 #include "antichain/ops/state/row_updates.h"
 #include "antichain/ops/state/update_rules.h"
 
@@ -13,10 +18,9 @@ namespace antichain::cpu {
 
 namespace {
 
-constexpr int kSelectionInput = 3;
 // Rows of a table lie anywhere in memory: they are asked for while the ones before are
 // computed.
-constexpr std::int64_t kRowsAhead = 12, kLineBytes = 64, kMostLinesAhead = 8;
+constexpr std::int64_t kRowsAhead = 12;
 
 using IsZero = bool (*)(const void* row, std::int64_t width);
 
@@ -62,12 +66,7 @@ struct TableRows {
   }
   void prefetch(std::int64_t row) const {
     for (std::size_t state = 0; state < states; ++state) {
-      const std::byte* const start = at(state, row);
-      const std::int64_t bytes = state == 0 ? first_bytes : other_bytes;
-      for (std::int64_t line = 0; line < std::min(bytes, kMostLinesAhead * kLineBytes);
-           line += kLineBytes) {
-        __builtin_prefetch(start + line, 1);
-      }
+      prefetch_row<RowUse::change>(at(state, row), state == 0 ? first_bytes : other_bytes);
     }
   }
 };
@@ -92,14 +91,14 @@ void for_each_selected_row(const KernelContext& context, const TableRows& rows, 
   const RowLayout& layout = rows.layout;
   const std::int64_t grain =
       std::max<std::int64_t>(1, kElementGrain / std::max<std::int64_t>(1, layout.width));
-  if (context.num_inputs() == kSelectionInput) {
+  if (context.num_inputs() == kSelection) {
     parallel_ranges(layout.state_rows, grain, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t row = first; row < last; ++row) {
         f(row, row);
       }
     });
-  } else if (context.in(kSelectionInput).dtype() == DType::i64) {
-    const std::int64_t* const ids = context.in(kSelectionInput).data<std::int64_t>();
+  } else if (context.in(kSelection).dtype() == DType::i64) {
+    const std::int64_t* const ids = context.in(kSelection).data<std::int64_t>();
     const auto is_row = [&](std::int64_t k) { return ids[k] >= 0 && ids[k] < layout.state_rows; };
     parallel_ranges(layout.gradient_rows, grain, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t k = first; k < last; ++k) {
@@ -112,13 +111,13 @@ void for_each_selected_row(const KernelContext& context, const TableRows& rows, 
       }
     });
   } else {
-    for_each_mark(context.in(kSelectionInput).data<bool>(), layout.state_rows,
+    for_each_mark(context.in(kSelection).data<bool>(), layout.state_rows,
                   [&](std::int64_t row) { f(row, row); });
   }
 }
 
 TableRows table_rows(const KernelContext& context, std::span<const std::string> states) {
-  const Tensor& gradient = context.in(0);
+  const Tensor& gradient = context.in(kGradient);
   TableRows rows{.memory = modified_memory(*context.states, states),
                  .states = states.size(),
                  .layout = row_layout(context, context.states->get(states[0], *context.device)),
@@ -133,7 +132,7 @@ TableRows table_rows(const KernelContext& context, std::span<const std::string> 
 // Calls f(row of the state, gradient) for the selected rows whose gradient is not zero.
 template <class F>
 void for_each_used_row(const KernelContext& context, const TableRows& rows, IsZero is_zero, F&& f) {
-  const auto* const gradient = static_cast<const std::byte*>(context.in(0).raw());
+  const auto* const gradient = static_cast<const std::byte*>(context.in(kGradient).raw());
   for_each_selected_row(context, rows, [&](std::int64_t row, std::int64_t k) {
     const std::byte* const own = gradient + k * rows.first_bytes;
     if (!is_zero(own, rows.layout.width)) {
@@ -144,11 +143,11 @@ void for_each_used_row(const KernelContext& context, const TableRows& rows, IsZe
 
 KernelFunction update_rows_by(UpdateLoop loop, const KernelContext& context) {
   const std::vector<std::string> states = updated_states(*context.attrs)[0];
-  const IsZero is_zero = is_zero_of(context.in(0).dtype());
+  const IsZero is_zero = is_zero_of(context.in(kGradient).dtype());
   return [loop, states, is_zero](KernelContext& run) {
-    if (run.in(2).item<bool>()) {
+    if (run.in(kWhen).item<bool>()) {
       const TableRows rows = table_rows(run, states);
-      const double* const numbers = run.in(1).data<double>();
+      const double* const numbers = run.in(kNumbersInput).data<double>();
       for_each_used_row(run, rows, is_zero, [&](std::int64_t row, const std::byte* gradient) {
         UpdatedMemory own{};
         for (std::size_t state = 0; state < rows.states; ++state) {
@@ -161,14 +160,81 @@ KernelFunction update_rows_by(UpdateLoop loop, const KernelContext& context) {
   };
 }
 
+// A gradient that is a product: each row is added up, as csr_matmul does it, and used at once.
+KernelFunction update_rows_by_product(UpdateLoop loop, const RowLoops& rows_of,
+                                      const KernelContext& context) {
+  const std::vector<std::string> states = updated_states(*context.attrs)[0];
+  const IsZero is_zero = is_zero_of(context.in(kGradient).dtype());
+  const std::int64_t count = context.in(kGradient).numel();
+  const std::int64_t gradient_rows = context.in(kSelection).numel();
+  const std::int64_t width = context.in(kDense).shape()[1];
+  const auto by_slot = std::make_shared<IndexBuckets>(count, gradient_rows);
+  const auto row_of = std::make_shared<std::vector<std::int64_t>>(static_cast<std::size_t>(count));
+  const std::int64_t grain =
+      std::max<std::int64_t>(1, kElementGrain / std::max<std::int64_t>(1, width));
+  return [=, &rows_of](KernelContext& run) {
+    if (run.in(kWhen).item<bool>()) {
+      check_indices(run, kSlots, gradient_rows);
+      by_slot->fill(run.in(kSlots));
+      const std::int64_t* const starts = run.in(kRowStarts).data<std::int64_t>();
+      for (std::int64_t row = 0; row + 1 < run.in(kRowStarts).numel(); ++row) {
+        std::fill(row_of->begin() + starts[row], row_of->begin() + starts[row + 1], row);
+      }
+      const TableRows rows = table_rows(run, states);
+      const double* const numbers = run.in(kNumbersInput).data<double>();
+      const std::int64_t* const ids = run.in(kSelection).data<std::int64_t>();
+      visit_dtype(run.in(kGradient).dtype(), [&](auto zero) {
+        using T = decltype(zero);
+        const T *values = run.in(kGradient).data<T>(), *dense = run.in(kDense).data<T>();
+        const auto is_row = [&](std::int64_t k) {
+          return ids[k] >= 0 && ids[k] < rows.layout.state_rows;
+        };
+        parallel_ranges(gradient_rows, grain, [&](std::int64_t first, std::int64_t last) {
+          const std::size_t sum_bytes =
+              whole_cache_lines(static_cast<std::size_t>(width) * sizeof(double));
+          std::byte* const room =
+              thread_scratch(sum_bytes + static_cast<std::size_t>(width) * sizeof(T));
+          auto* const sums = reinterpret_cast<double*>(room);
+          T* const gradient = reinterpret_cast<T*>(room + sum_bytes);
+          for (std::int64_t k = first; k < last; ++k) {
+            if (k + kRowsAhead < last && is_row(k + kRowsAhead)) {
+              rows.prefetch(ids[k + kRowsAhead]);
+            }
+            const auto places = by_slot->places(k);
+            if (!is_row(k) || places.empty()) {
+              continue;
+            }
+            std::fill_n(sums, width, 0.0);
+            for (const std::int64_t place : places) {
+              const std::int64_t from = (*row_of)[static_cast<std::size_t>(place)];
+              rows_of.add(convert<double>(values[place]), dense + from * width, sums, width);
+            }
+            for (std::int64_t i = 0; i < width; ++i) {
+              gradient[i] = convert<T>(sums[i]);
+            }
+            if (!is_zero(gradient, width)) {
+              UpdatedMemory own{};
+              for (std::size_t state = 0; state < rows.states; ++state) {
+                own.before[state] = own.after[state] = rows.at(state, ids[k]);
+              }
+              loop(own.before.data(), own.after.data(), gradient, numbers, 0, width);
+            }
+          }
+        });
+      });
+    }
+    run.out() = run.states->get(states[0], *run.device);
+  };
+}
+
 KernelFunction accumulate_rows_by(UpdateLoop loop, const KernelContext& context) {
   const std::vector<std::string> states = updated_states(*context.attrs)[0];
-  const IsZero is_zero = is_zero_of(context.in(0).dtype());
+  const IsZero is_zero = is_zero_of(context.in(kGradient).dtype());
   return [loop, states, is_zero](KernelContext& run) {
-    if (run.in(2).item<bool>()) {
+    if (run.in(kWhen).item<bool>()) {
       const TableRows rows = table_rows(run, {&states[0], 1});
       bool* const marks = run.states->modify(states[1]).data<bool>();
-      const double* const numbers = run.in(1).data<double>();
+      const double* const numbers = run.in(kNumbersInput).data<double>();
       if (numbers[rules::kGradientNumbers] == 0) {
         for_each_mark(marks, rows.layout.state_rows, [&](std::int64_t row) {
           std::memset(rows.at(0, row), 0, static_cast<std::size_t>(rows.first_bytes));
@@ -254,8 +320,12 @@ void register_row_updates(KernelTable& kernels) {
                          .supports = [](Op) { return cpu_supports(kLevel); },
                          .plan =
                              [row, by](const KernelContext& context) {
-                               const auto dtype = static_cast<int>(context.in(0).dtype());
-                               return by(row->loops[dtype], context);
+                               const DType dtype = context.in(0).dtype();
+                               const UpdateLoop loop = row->loops[static_cast<int>(dtype)];
+                               return context.num_inputs() == kProductInputs
+                                          ? update_rows_by_product(loop, row_loops<kLevel>(dtype),
+                                                                   context)
+                                          : by(loop, context);
                              }});
     };
     for (const RowRule& rule : row_rules()) {

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "antichain/backends/cpu/indexing/indices.h"
+#include "antichain/backends/cpu/indexing/prefetch_row.h"
 #include "antichain/ops/indexing/indexing.h"
 #include "antichain/ops/reference/compute.h"
 #include "antichain/ops/shape/creation.h"
@@ -14,14 +15,8 @@ namespace {
 constexpr std::int64_t kGatherTaskBytes = 64 << 10;
 // Rows of a large table lie anywhere in memory: they are asked for while the ones before are
 // copied.
-constexpr std::int64_t kGatheredAhead = 16, kGatheredLine = 64, kMostLinesOfRow = 8;
-
-void prefetch_row(const std::byte* row, std::int64_t bytes) {
-  for (std::int64_t at = 0; at < std::min(bytes, kMostLinesOfRow * kGatheredLine);
-       at += kGatheredLine) {
-    __builtin_prefetch(row + at);
-  }
-}
+constexpr std::int64_t kGatheredAhead = 16;
+constexpr std::int64_t kRowBytesAhead = 64;  // shorter rows are not asked for
 
 std::int64_t gathered_rows_per_task(std::int64_t row_bytes) {
   return std::max<std::int64_t>(1, kGatherTaskBytes / std::max<std::int64_t>(row_bytes, 1));
@@ -67,7 +62,7 @@ KernelFunction plan_gather_along(const KernelContext& context, int axis) {
             [&](std::int64_t first, std::int64_t last) {
               std::int64_t outer = first / count, k = first % count;
               for (std::int64_t row = first; row < last; ++row) {
-                if (row_bytes >= kGatheredLine && k + kGatheredAhead < count) {
+                if (row_bytes >= kRowBytesAhead && k + kGatheredAhead < count) {
                   prefetch_row(x + (outer * split.size + indices[k + kGatheredAhead]) * row_bytes,
                                row_bytes);
                 }

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "antichain/backends/cpu/indexing/indices.h"
+#include "antichain/backends/cpu/indexing/prefetch_row.h"
 #include "antichain/backends/cpu/products/checked_pattern.h"
 #include "antichain/backends/cpu/simd/row_loops.h"
 #include "antichain/backends/cpu/threads/partial_sums.h"
@@ -95,15 +96,7 @@ KernelFunction plan_csr_matmul(const RowLoops& loops, const KernelContext& conte
 }
 
 // Rows of b lie anywhere in memory: they are asked for while the ones before are multiplied.
-constexpr std::int64_t kDotsAhead = 6, kCacheLineBytes = 64, kMostLines = 16;
-
-void prefetch_row(const void* row, std::int64_t bytes) {
-  const auto* const at = static_cast<const char*>(row);
-  for (std::int64_t line = 0; line < std::min(bytes, kMostLines * kCacheLineBytes);
-       line += kCacheLineBytes) {
-    __builtin_prefetch(at + line);
-  }
-}
+constexpr std::int64_t kDotsAhead = 6;
 
 KernelFunction plan_csr_sampled_matmul(const RowLoops& loops, const KernelContext& context) {
   const std::int64_t num_columns = context.size("num_columns");
@@ -139,9 +132,10 @@ void register_sparse(KernelTable& kernels) {
     const auto add = [&kernels](const OpDef& def, auto plan) {
       kernels.add(def, {.name = std::string(name(kLevel)) + ", parallel over rows",
                         .supports = [](Op) { return cpu_supports(kLevel); },
-                        .plan = [plan](const KernelContext& context) {
-                          return plan(row_loops<kLevel>(context.out().dtype()), context);
-                        }});
+                        .plan =
+                            [plan](const KernelContext& context) {
+                              return plan(row_loops<kLevel>(context.out().dtype()), context);
+                            }});
     };
     add(csr_matmul_def(), plan_csr_matmul);
     add(csr_sampled_matmul_def(), plan_csr_sampled_matmul);

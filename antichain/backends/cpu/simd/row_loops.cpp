@@ -21,7 +21,7 @@ inline double total(Doubles x) {
 
 // Four sums of vectors, so that additions do not wait for each other.
 template <class T>
-[[gnu::flatten]] double dot(const void* a, const void* b, std::int64_t width) {
+[[gnu::flatten]] double row_product(const void* a, const void* b, std::int64_t width) {
   constexpr std::int64_t kStep = kLanes<double>;
   const T* const left = static_cast<const T*>(a);
   const T* const right = static_cast<const T*>(b);
@@ -46,7 +46,8 @@ template <class T>
   const T* const values = static_cast<const T*>(row);
   std::int64_t i = 0;
   for (; i + kStep <= width; i += kStep) {
-    store_vector(sums + i, load_vector<double>(sums + i) + factor * load_vector<double>(values + i));
+    store_vector(sums + i,
+                 load_vector<double>(sums + i) + factor * load_vector<double>(values + i));
   }
   for (; i < width; ++i) {
     sums[i] += factor * static_cast<double>(values[i]);
@@ -55,14 +56,14 @@ template <class T>
 
 // 16-bit rows are converted a tile at a time.
 template <class T>
-[[gnu::flatten]] double half_dot(const void* a, const void* b, std::int64_t width) {
+[[gnu::flatten]] double half_row_product(const void* a, const void* b, std::int64_t width) {
   double sum = 0;
   float left[kTile], right[kTile];
   for (std::int64_t first = 0; first < width; first += kTile) {
     const std::int64_t size = width - first < kTile ? width - first : kTile;
     widen(static_cast<const T*>(a) + first, left, size);
     widen(static_cast<const T*>(b) + first, right, size);
-    sum += dot<float>(left, right, size);
+    sum += row_product<float>(left, right, size);
   }
   return sum;
 }
@@ -80,9 +81,9 @@ template <class T>
 template <class T>
 constexpr RowLoops loops_of_rows() {
   if constexpr (kIsHalf<T>) {
-    return {half_dot<T>, half_add<T>};
+    return {half_row_product<T>, half_add<T>};
   } else {
-    return {dot<T>, add<T>};
+    return {row_product<T>, add<T>};
   }
 }
 

@@ -311,7 +311,10 @@ void register_row_updates(KernelTable& kernels, const Context& context) {
   const auto add = [&](const OpDef& def, auto plan) {
     kernels.add(
         def, {.name = "a warp per row",
-              .supports = [](Op) { return Support{}; },
+              .supports =
+                  [](Op op) {
+                    return takes_product(op) ? Support::no("the gradient is a product") : Support{};
+                  },
               .plan = [context, plan](const KernelContext& seen) { return plan(seen, context); }});
   };
   for (const RowRule& rule : row_rules()) {
