@@ -156,6 +156,8 @@ Recipe xmc_planted_recipe() {
        {"labels", kInteger, "30000", "which a point can have", 1, 1e9},
        {"train", kInteger, "100000", "points for training", 1, 1e9},
        {"test", kInteger, "10000", "points for testing", 1, 1e9},
+       {"skew", kNumber, "0.5", "label k comes in proportion to (k + 1)^-skew; 0: all as often", 0,
+        4},
        {"max_labels", kInteger, "3", "of a point, which has at least one", 1, 1000},
        {"draws", kInteger, "60", "features of a point, some of them drawn twice", 1, 100'000},
        {"noise", kNumber, "0.25", "part of the features that say nothing", 0, 1}},
@@ -166,6 +168,7 @@ Recipe xmc_planted_recipe() {
                               .train = settings.integer("train"),
                               .test = settings.integer("test"),
                               .max_labels = settings.integer("max_labels"),
+                              .skew = settings.number("skew"),
                               .draws = settings.integer("draws"),
                               .noise = settings.number("noise"),
                               .seed = context.seed});

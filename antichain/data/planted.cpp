@@ -41,6 +41,16 @@ class Planted final : public Dataset {
   static std::int64_t below(std::int64_t end, RandomStream stream, std::int64_t i) {
     return static_cast<std::int64_t>(uniform_f64(stream, i) * static_cast<double>(end));
   }
+  // A label from a power law over real numbers from 1 to the number of labels and one, by the inverse
+  // of its distribution.
+  std::int64_t label(RandomStream stream, std::int64_t i) const {
+    const double u = uniform_f64(stream, i), end = static_cast<double>(options_.num_labels) + 1;
+    const double power = 1 - options_.skew;
+    const double drawn =
+        power == 0 ? std::pow(end, u) : std::pow(1 + u * (std::pow(end, power) - 1), 1 / power);
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(drawn) - 1, 0,
+                                    options_.num_labels - 1);
+  }
   static void sort_unique(Columns& columns) {
     std::sort(columns.begin(), columns.end());
     columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
@@ -52,16 +62,16 @@ class Planted final : public Dataset {
     const std::int64_t num_labels = 1 + below(options_.max_labels, stream, draw++);
     Columns chosen, columns;
     for (std::int64_t i = 0; i < num_labels; ++i) {
-      chosen.push_back(static_cast<std::int32_t>(below(options_.num_labels, stream, draw++)));
+      chosen.push_back(static_cast<std::int32_t>(label(stream, draw++)));
     }
     for (std::int64_t i = 0; i < options_.draws; ++i) {
       const bool noise = uniform_f64(stream, draw++) < options_.noise;
       const std::int64_t which = below(options_.label_features, stream, draw++);
       const std::int64_t any = below(options_.num_features, stream, draw++);
-      const std::int64_t label = chosen[static_cast<std::size_t>(i % num_labels)];
+      const std::int64_t of = chosen[static_cast<std::size_t>(i % num_labels)];
       columns.push_back(static_cast<std::int32_t>(
           noise ? any
-                : below(options_.num_features, typical_, label * options_.label_features + which)));
+                : below(options_.num_features, typical_, of * options_.label_features + which)));
     }
     sort_unique(chosen);
     sort_unique(columns);
@@ -91,6 +101,8 @@ Splits planted(const PlantedOptions& options) {
   check("max_labels", options.max_labels, 1);
   check("label_features", options.label_features, 1);
   check("draws", options.draws, 1);
+  require(options.skew >= 0 && options.skew <= 4, "planted: skew must be within [0, 4], got {}",
+          options.skew);
   require(options.noise >= 0 && options.noise <= 1, "planted: noise must be within [0, 1], got {}",
           options.noise);
   return {.train = std::make_shared<Planted>(options, 0, options.train),

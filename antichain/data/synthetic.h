@@ -31,6 +31,7 @@ struct PlantedOptions {
   std::int64_t num_features = 20'000, num_labels = 30'000;
   std::int64_t train = 100'000, test = 10'000;  // points
   std::int64_t max_labels = 3;                  // of a point, which has at least one
+  double skew = 0.5;                            // label k comes in proportion to (k + 1)^-skew
   std::int64_t label_features = 20;             // that are typical of a label
   std::int64_t draws = 60;                      // features of a point, some of them drawn twice
   double noise = 0.25;                          // probability that a draw is any feature at all
