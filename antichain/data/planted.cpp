@@ -41,8 +41,8 @@ class Planted final : public Dataset {
   static std::int64_t below(std::int64_t end, RandomStream stream, std::int64_t i) {
     return static_cast<std::int64_t>(uniform_f64(stream, i) * static_cast<double>(end));
   }
-  // A label from a power law over real numbers from 1 to the number of labels and one, by the inverse
-  // of its distribution.
+  // A label from a power law over real numbers from 1 to the number of labels and one, by the
+  // inverse of its distribution.
   std::int64_t label(RandomStream stream, std::int64_t i) const {
     const double u = uniform_f64(stream, i), end = static_cast<double>(options_.num_labels) + 1;
     const double power = 1 - options_.skew;

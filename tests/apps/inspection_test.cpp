@@ -206,21 +206,32 @@ TEST(Explain, ShowsWhatIsComputedTogether) {
   EXPECT_EQ(read_text(code).find("define void @cluster") != std::string::npos, has_llvm);
 }
 
+// The file with the graph that a pass has made; none: empty.
+std::filesystem::path graph_after(const std::string& pass, const std::filesystem::path& folder) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().filename().string().ends_with("-" + pass + ".txt")) {
+      return entry.path();
+    }
+  }
+  return {};
+}
+
 TEST(Explain, WritesTheGraphAfterEveryPass) {
   const TemporaryFolder folder;
   const std::string dump = " --dump-passes " + (folder / "p").string();
   const ProgramRun run = run_program("--log-level info explain" + dump + kSmall);
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.err, ContainsRegex(" 0  built +[0-9.]+ +[0-9]+\n"));
-  EXPECT_THAT(read_text(folder / "p/1/passes.txt"), ContainsRegex("15  fuse-elementwise +[0-9.]+"));
-  EXPECT_THAT(read_text(folder / "p/1/15-fuse-elementwise.txt"),
-              ContainsRegex("^# fuse-elementwise: [0-9.]+ ms, [0-9]+ ops\n"));
-  EXPECT_THAT(read_text(folder / "p/1/15-fuse-elementwise.txt"), HasSubstr(" = fused("));
+  EXPECT_THAT(read_text(folder / "p/1/passes.txt"),
+              ContainsRegex("[0-9]+  fuse-elementwise +[0-9.]+"));
+  const std::string fused = read_text(graph_after("fuse-elementwise", folder / "p/1"));
+  EXPECT_THAT(fused, ContainsRegex("^# fuse-elementwise: [0-9.]+ ms, [0-9]+ ops\n"));
+  EXPECT_THAT(fused, HasSubstr(" = fused("));
   EXPECT_THAT(read_text(folder / "p/1/00-built.txt"), Not(HasSubstr(" = fused(")));
   const ProgramRun other = run_program("explain --memory-budget 1MiB" + dump + kSmall);
   ASSERT_EQ(other.code, 0) << other.err;  // beside the first
-  EXPECT_THAT(read_text(folder / "p/2/passes.txt"), HasSubstr("21  memory-budget "));
-  EXPECT_TRUE(std::filesystem::exists(folder / "p/2/21-memory-budget.txt"));
+  EXPECT_THAT(read_text(folder / "p/2/passes.txt"), ContainsRegex("[0-9]+  memory-budget "));
+  EXPECT_FALSE(graph_after("memory-budget", folder / "p/2").empty());
   const ProgramRun wrong =
       run_program("explain --dump-passes " + (folder / "p/1/passes.txt").string() + kSmall);
   EXPECT_EQ(wrong.code, 2);

@@ -232,7 +232,7 @@ TEST(RecipeRun, EvaluatesTheStatesAsTheyAre) {
 TEST(RecipeRun, RefusesWhatItCannotDo) {
   expect_error<InvalidArgument>(
       "there is no gradient engine 'bakcprop'; did you mean 'backprop'? This session has: "
-      "backprop, forward, scan",
+      "backprop, forward, hashing, scan",
       [] {
         run({{"engine", "bakcprop"}});
       });

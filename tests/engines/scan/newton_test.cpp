@@ -286,7 +286,7 @@ TEST(Newton, ReportsIterationsAndResidual) {
     const Feeds feeds = {{"h", random_values(f64, {3}, 1)}, {"xs", random_values(f64, {9, 3}, 2)}};
     session.compile({last})(feeds);
     EXPECT_THAT(session.states().names(kReportPrefix), IsEmpty());
-    const Var runs = buffer("runs", scalar(graph, f64, 0));
+    buffer("runs", scalar(graph, f64, 0));
     session.compile({last}, {.updates = {add_update(graph, "runs", scalar(graph, f64, 1))}})(feeds);
     ASSERT_EQ(session.states().names(kReportPrefix), names);
     const auto count = session.states().get(names[0]).item<double>();

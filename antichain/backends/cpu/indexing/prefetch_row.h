@@ -14,8 +14,7 @@ template <RowUse kUse = RowUse::read>
 void prefetch_row(const void* row, std::int64_t bytes) {
   constexpr std::int64_t kLineBytes = 64, kMostLines = 8;
   const auto* const at = static_cast<const char*>(row);
-  for (std::int64_t line = 0; line < std::min(bytes, kMostLines * kLineBytes);
-       line += kLineBytes) {
+  for (std::int64_t line = 0; line < std::min(bytes, kMostLines * kLineBytes); line += kLineBytes) {
     __builtin_prefetch(at + line, kUse == RowUse::change ? 1 : 0);
   }
 }
