@@ -8,11 +8,16 @@
 #include "antichain/autodiff/walk.h"
 #include "antichain/engines/backprop/backprop_engine.h"
 #include "antichain/engines/forward/forward_engine.h"
+#include "antichain/engines/hashing/hashing_engine.h"
 #include "antichain/engines/scan/scan_engine.h"
 #include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/indexing/indexing.h"
+#include "antichain/ops/products/matmul.h"
 #include "antichain/ops/rows/reduce.h"
 #include "antichain/ops/shape/creation.h"
+#include "antichain/ops/shape/shape_ops.h"
 #include "antichain/ops/state/random.h"
+#include "antichain/ops/wide/wide_layers.h"
 #include "antichain/session/session.h"
 #include "tests/conformance/engine_checks.h"
 
@@ -84,6 +89,48 @@ std::unique_ptr<GradientEngine> make_random_directions(int copies, double bias) 
   return std::make_unique<TestEngine>("random-directions", Guarantee::unbiased, rule);
 }
 
+enum class Flaw { none, no_correction, not_exact, no_gain };
+
+// Every unit of an output layer is computed with the same probability, and counts for what is left
+// out; the simplest engine that is right where it looks.
+class DrawnUnits final : public GradientEngine {
+ public:
+  DrawnUnits(int effort, Flaw flaw) : effort_(effort), flaw_(flaw) {}
+  std::string_view name() const override { return "drawn-units"; }
+  std::string_view summary() const override { return "for tests"; }
+  Guarantee guarantee() const override { return Guarantee::sampled; }
+  Support supports(Op op, const std::vector<bool>&) const override {
+    return parts_of_wide_layers(op).layers.size() == 1 ? Support{} : Support::no("one layer only");
+  }
+  bool replaces_forward(const Settings&) const override { return true; }
+  std::optional<std::vector<Var>> forward(Op op, const ForwardContext&) const override {
+    return std::vector<Var>{losses(op)};
+  }
+  std::vector<Var> differentiate(VjpContext& context) const override {
+    const std::vector<Var> grads = context.walk_back(std::vector<Var>{losses(context.op())},
+                                                     context.grads(), context.op().inputs());
+    return flaw_ == Flaw::not_exact ? scaled(grads, 1.01) : grads;
+  }
+
+ private:
+  Var losses(Op op) const {
+    const WideLayers parts = parts_of_wide_layers(op);
+    const WideLayer& layer = parts.layers[0];
+    const Var logits = matmul(parts.x, layer.weight, {.transpose_b = true}) + layer.bias;
+    const double units = static_cast<double>(layer.weight.dim(0).constant());
+    const double share = effort_ == units || flaw_ != Flaw::no_gain ? effort_ / units : 0.125;
+    const Var is_drawn = less(random_uniform(op.graph(), f64, logits.shape()), share);
+    const double weight = flaw_ == Flaw::no_correction ? 1 : 1 / share;
+    const Var total = sum(select(is_drawn, exp(logits), 0) * weight, {1});
+    const Var chosen =
+        take_along(gather(logits, examples_of(parts.truth)), expand_dims(parts.truth.labels, 1), 1);
+    return label_losses(log(total), squeeze(chosen, 1), parts.truth);
+  }
+
+  int effort_;
+  Flaw flaw_;
+};
+
 // Counts the failures that a check reports, without failing.
 int failures_of(const std::function<void(CaseLog&)>& check) {
   testing::TestPartResultArray results;
@@ -99,7 +146,7 @@ TEST(EngineConformance, EveryEngineOfASessionIsCovered) {
   const Session session;
   for (const auto& engine : session.engines().all()) {
     const std::string name(engine->name());
-    EXPECT_TRUE(name == "backprop" || name == "forward" || name == "scan")
+    EXPECT_TRUE(name == "backprop" || name == "forward" || name == "hashing" || name == "scan")
         << name << " has no conformance test";
     EXPECT_FALSE(engine->summary().empty());
   }
@@ -117,6 +164,21 @@ TEST(EngineConformance, ScanIsExact) {
   check_exact([](int) { return make_scan_engine(); }, printed_log());
 }
 
+// Families and selections, active units of each example and of all: tests/engines/hashing.
+TEST(EngineConformance, HashingIsSampled) {
+  constexpr int kRuns = 100;
+  for (const char* whose : {"example", "batch"}) {
+    SCOPED_TRACE(whose);
+    check_sampled(
+        [&](int effort) {
+          std::unique_ptr<GradientEngine> engine = make_hashing_engine();
+          engine->set_defaults({{"active", effort}, {"for", whose}, {"when", "always"}});
+          return engine;
+        },
+        kRuns, printed_log());
+  }
+}
+
 TEST(EngineConformance, IterativeCheckAcceptsAndCatches) {
   check_iterative(make_halving, 30, 1e-6, printed_log());
   // Five cycles are not enough for 1e-6.
@@ -129,6 +191,18 @@ TEST(EngineConformance, UnbiasedCheckAcceptsAndCatches) {
                  printed_log());
   const auto biased = [](int copies) { return make_random_directions(copies, 2); };
   EXPECT_GT(failures_of([&](CaseLog& log) { check_unbiased(biased, kRuns, log); }), 0);
+}
+
+TEST(EngineConformance, SampledCheckAcceptsAndCatches) {
+  constexpr int kRuns = 100;
+  const auto drawing = [](Flaw flaw) {
+    return [flaw](int effort) { return std::make_unique<DrawnUnits>(effort, flaw); };
+  };
+  check_sampled(drawing(Flaw::none), kRuns, printed_log());
+  for (const Flaw flaw : {Flaw::no_correction, Flaw::not_exact, Flaw::no_gain}) {
+    EXPECT_GT(failures_of([&](CaseLog& log) { check_sampled(drawing(flaw), kRuns, log); }), 0)
+        << static_cast<int>(flaw);
+  }
 }
 
 TEST(EngineConformance, ExactCheckCatches) {
