@@ -17,7 +17,8 @@ namespace {
 
 void check(const OptionSpec& option, std::string_view value) {
   if (option.kind == OptionKind::text) {
-    require(!value.empty(), "option '{}' must not be empty", option.name);
+    require(!value.empty() || option.fallback.empty(), "option '{}' must not be empty",
+            option.name);
     return;
   }
   if (option.kind == OptionKind::choice) {

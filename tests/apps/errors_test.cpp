@@ -108,7 +108,7 @@ TEST(Errors, ALossThatRunsAwayIsReported) {
 TEST(Errors, BytesThatAreNotUtf8AreReplacedInJson) {
   const ProgramRun run = run_program("train --json \"$(printf '\\351')\"");
   EXPECT_EQ(run.code, 2);
-  EXPECT_EQ(run.last_line().at("error"), "there is no recipe '\uFFFD'; did you mean 'spirals'?");
+  EXPECT_EQ(run.last_line().at("error"), "there is no recipe '\uFFFD'; did you mean 'xmc'?");
 }
 
 TEST(Errors, OutputThatCannotBeWrittenIsReported) {

@@ -120,11 +120,13 @@ TEST(Sparse, ProductsOfRandomPatterns) {
     checked += check(
         "csr_sampled_matmul",
         {at, row_starts, draw.values(dtype, {rows, width}), draw.values(dtype, {columns, width})},
-        0, [=](auto in) {
+        tolerance_of(dtype, width), [=](auto in) {  // vectors add in another order
           return csr_sampled_matmul({{}, in[0], in[1], columns}, in[2], in[3]);
         });
   }
-  EXPECT_EQ(checked, 3 * kRounds);
+  // Every instruction-set level that this CPU has.
+  EXPECT_GE(checked, 3 * kRounds);
+  EXPECT_EQ(checked % (3 * kRounds), 0);
 }
 
 // A sparse matrix with any number of elements per row.
