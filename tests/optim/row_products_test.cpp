@@ -24,10 +24,11 @@ struct Run {
   std::vector<std::string> disabled = {};
   std::optional<double> clip_norm = {};
   int threads = 2;
+  bool adds_rows = false;
 };
 
 // A table and a bias per feature, of which the sparse examples use some, several of them often.
-Var loss_of(Graph& graph, DType dtype) {
+Var loss_of(Graph& graph, DType dtype, bool adds_rows) {
   const Dim entries = graph.dim("batch") * kOfEach;
   const Csr x{.values = graph.input("values", dtype, {entries}),
               .columns = graph.input("columns", i32, {entries}),
@@ -35,7 +36,13 @@ Var loss_of(Graph& graph, DType dtype) {
               .num_columns = kFeatures};
   const Var table = parameter("table", full(graph, dtype, {kFeatures, kWidth}, 0.5));
   const Var bias = parameter("bias", full(graph, dtype, {kFeatures}, 0.25));
-  return mean(square(csr_matmul(x, table) - 1)) + mean(square(gather(bias, x.columns) + x.values));
+  const Var loss =
+      mean(square(csr_matmul(x, table) - 1)) + mean(square(gather(bias, x.columns) + x.values));
+  if (!adds_rows) {
+    return loss;
+  }
+  const Var some = iota(graph, i64, 9) * 4;  // looked up beside the product
+  return loss + mean(square(gather(table, some))) + mean(square(gather(bias, some)));
 }
 
 struct Result {
@@ -48,7 +55,7 @@ Result trained(const Run& options) {
   cpu::set_num_threads(options.threads);
   Session session;
   Graph graph = session.graph();
-  const Var loss = loss_of(graph, options.dtype);
+  const Var loss = loss_of(graph, options.dtype, options.adds_rows);
   const Executable run = session.compile(
       {loss},
       {.updates = adam(
@@ -95,10 +102,23 @@ TEST(RowProducts, HaveTheBitsOfGradientsThatAreKept) {
   }
 }
 
+TEST(RowProducts, HaveTheBitsOfGradientsToWhichRowsAreAdded) {
+  for (const DType dtype : {f32, f64}) {
+    const Result fused = trained({.dtype = dtype, .adds_rows = true});
+    EXPECT_EQ(fused.products, 2U);
+    const std::vector<std::string> disabled = {"fuse-row-updates"};
+    const Result kept = trained({.dtype = dtype, .disabled = disabled, .adds_rows = true});
+    EXPECT_EQ(kept.products, 0U);
+    expect_same_bits(fused.states, kept.states);
+  }
+}
+
 TEST(RowProducts, HaveTheSameBitsOnAnyNumberOfThreads) {
-  const Result alone = trained({.threads = 1});
-  expect_same_bits(alone.states, trained({.threads = 2}).states);
-  expect_same_bits(alone.states, trained({.threads = 5}).states);
+  for (const bool adds_rows : {false, true}) {
+    const Result alone = trained({.threads = 1, .adds_rows = adds_rows});
+    expect_same_bits(alone.states, trained({.threads = 2, .adds_rows = adds_rows}).states);
+    expect_same_bits(alone.states, trained({.threads = 5, .adds_rows = adds_rows}).states);
+  }
 }
 
 // The norm of all gradients reads this one, too, so it is kept.

@@ -11,74 +11,87 @@
 #include "antichain/ops/rows/reduce.h"
 #include "antichain/ops/shape/creation.h"
 #include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/shape/slicing.h"
 #include "antichain/ops/state/update_ops.h"
 
 namespace antichain::hashing {
 
 namespace {
 
-// The values of active units: [examples, active].
+// The values of active units: those that examples have for themselves, and those of common ones.
+// None where there are no such units.
 struct ActiveValues {
-  Var values;
+  Var own;     // [examples, own]
+  Var common;  // [examples, common]
   ActiveUnits units;
-  std::int64_t active;  // per example
-  bool shared;
 };
 
-// The active units of every example as the rows of a sparse matrix.
-Csr pattern_of(const ActiveValues& of, Var values, Dim num_columns) {
-  Graph& graph = of.values.graph();
-  const Var starts = iota(graph, DType::i64, of.values.dim(0) + 1) * of.active;
-  return {values, of.units.ids, starts, num_columns};
+// The own units of every example as the rows of a sparse matrix.
+Csr pattern_of(const ActiveUnits& units, Dim examples, std::int64_t own, Var values,
+               Dim num_columns) {
+  const Var starts = iota(units.ids.graph(), DType::i64, examples + 1) * own;
+  return {values, units.ids, starts, num_columns};
 }
 
 ActiveValues values_of(const WideLayer& layer, const HashedLayer& hashed, Var x,
                        const LabelRows& truth) {
   const ActiveOptions& options = hashed.options().active;
-  ActiveValues result{.values = {},
-                      .units = hashed.active(x, truth),
-                      .active = options.active,
-                      .shared = options.shared};
-  const Var bias = gather(layer.bias, result.units.ids);
-  if (options.shared) {
-    const Var rows = gather(layer.weight, result.units.ids);
-    result.values = matmul(x, cast(rows, x.dtype()), {.transpose_b = true}) + cast(bias, x.dtype());
-    return result;
+  ActiveValues result{.own = {}, .common = {}, .units = hashed.active(x, truth)};
+  const ActiveUnits& units = result.units;
+  if (options.own() > 0) {
+    const Csr pattern = pattern_of(units, x.dim(0), options.own(), {}, layer.weight.dim(0));
+    const Var products = csr_sampled_matmul(pattern, cast(x, layer.weight.dtype()), layer.weight);
+    result.own = reshape(products + gather(layer.bias, units.ids), {x.dim(0), options.own()});
   }
-  const Dims shape = {x.dim(0), options.active};
-  const Var wide = cast(x, layer.weight.dtype());
-  result.values = reshape(bias, shape);  // for the shape alone, until the products are there
-  const Csr pattern = pattern_of(result, {}, layer.weight.dim(0));
-  result.values = reshape(csr_sampled_matmul(pattern, wide, layer.weight) + bias, shape);
+  if (options.common() > 0) {
+    const Var rows = cast(gather(layer.weight, units.common), x.dtype());
+    const Var bias = cast(gather(layer.bias, units.common), x.dtype());
+    result.common = matmul(x, rows, {.transpose_b = true}) + bias;
+  }
   return result;
 }
 
 // The values of a layer behind relu, zeros for units that are not active.
-Var with_zeros(const ActiveValues& of, Dim units) {
-  const Var active = relu(of.values);
-  const Var nothing = zeros(active.graph(), active.dtype(), {active.dim(0), units});
-  return of.shared ? scatter_add(nothing, of.units.ids, active, 1)
-                   : scatter_add_along(nothing, reshape(of.units.ids, active.shape()), active, 1);
+Var with_zeros(const ActiveValues& of, Dim units, DType dtype) {
+  const Var some = of.own.valid() ? of.own : of.common;
+  Var all = zeros(some.graph(), dtype, {some.dim(0), units});
+  if (of.own.valid()) {
+    const Var active = cast(relu(of.own), dtype);
+    all = scatter_add_along(all, reshape(of.units.ids, active.shape()), active, 1);
+  }
+  if (of.common.valid()) {
+    all = scatter_add(all, of.units.common, cast(relu(of.common), dtype), 1);
+  }
+  return all;
 }
 
 // The values of a dense layer behind a hashed one: products with the active units alone.
-Var dense_behind(const WideLayer& layer, const ActiveValues& before) {
-  const Var active = relu(before.values);
-  const Var bias = cast(layer.bias, active.dtype());
-  if (before.shared) {
-    const Var columns = cast(gather(layer.weight, before.units.ids, 1), active.dtype());
-    return matmul(active, columns, {.transpose_b = true}) + bias;
+Var dense_behind(const WideLayer& layer, const ActiveValues& before, DType dtype) {
+  Var values = cast(layer.bias, dtype);
+  if (before.own.valid()) {
+    const Var active = cast(relu(before.own), layer.weight.dtype());
+    const Csr sparse = pattern_of(before.units, active.dim(0), active.dim(1).constant(),
+                                  reshape(active, {numel(active.shape())}), layer.weight.dim(1));
+    values = values + cast(csr_matmul(sparse, transpose(layer.weight)), dtype);
   }
-  const Var values = reshape(cast(active, layer.weight.dtype()), {numel(active.shape())});
-  const Csr sparse = pattern_of(before, values, layer.weight.dim(1));
-  return cast(csr_matmul(sparse, transpose(layer.weight)), active.dtype()) + bias;
+  if (before.common.valid()) {
+    const Var columns = cast(gather(layer.weight, before.units.common, 1), dtype);
+    values = values + matmul(cast(relu(before.common), dtype), columns, {.transpose_b = true});
+  }
+  return values;
 }
 
 Var losses_of(const ActiveValues& of, const LabelRows& truth) {
-  const DType wide = buffer_dtype(of.values.dtype());
-  const Var correction = cast(of.units.correction, wide);
-  const Var values =
-      cast(of.values, wide) + (of.shared ? correction : reshape(correction, of.values.shape()));
+  std::vector<Var> parts;
+  if (of.own.valid()) {
+    const DType wide = buffer_dtype(of.own.dtype());
+    parts.push_back(cast(of.own, wide) + reshape(cast(of.units.correction, wide), of.own.shape()));
+  }
+  if (of.common.valid()) {
+    const DType wide = buffer_dtype(of.common.dtype());
+    parts.push_back(cast(of.common, wide) + cast(of.units.common_correction, wide));
+  }
+  const Var values = parts.size() == 1 ? parts[0] : concat(parts, 1);
   const Var chosen = gather(reshape(values, {numel(values.shape())}), of.units.slots);
   return label_losses(logsumexp(values, {1}), chosen, truth);
 }
@@ -104,7 +117,7 @@ Computed compute_active(const WideLayers& parts, const Options& options) {
     const bool is_last = i + 1 == parts.layers.size();
     if (layer.own.empty()) {
       if (active) {
-        dense = dense_behind(layer, *active);
+        dense = dense_behind(layer, *active, parts.x.dtype());
         active.reset();
       } else {
         dense = matmul(i == 0 ? dense : relu(dense), cast(layer.weight, dense.dtype()),
@@ -114,12 +127,14 @@ Computed compute_active(const WideLayers& parts, const Options& options) {
       continue;
     }
     const HashedLayer hashed(layer, options);
-    const Var x = active ? with_zeros(*active, layer.weight.dim(1)) : i == 0 ? dense : relu(dense);
+    const Var x = active   ? with_zeros(*active, layer.weight.dim(1), parts.x.dtype())
+                  : i == 0 ? dense
+                           : relu(dense);
     active =
         values_of(layer, hashed, x, is_last && parts.gives_losses() ? parts.truth : LabelRows{});
     of_layers[i] = active->units;
     units += static_cast<double>(hashed.options().active.units);
-    chosen += static_cast<double>(active->active);
+    chosen += static_cast<double>(hashed.options().active.active);
     found = share_of(active->units.found, x.dim(0), hashed);
   }
   Computed result{.output = dense,

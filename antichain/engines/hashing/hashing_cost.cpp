@@ -22,15 +22,14 @@ constexpr double kPasses = 10;
 LayerCost layer_cost(const Options& layer, std::int64_t examples) {
   const auto batch = static_cast<double>(examples);
   const auto units = static_cast<double>(layer.active.units),
-             features = static_cast<double>(layer.spec.features),
-             active = static_cast<double>(layer.active.active),
-             drawn = static_cast<double>(layer.active.drawn);
+             features = static_cast<double>(layer.spec.features);
   const double per_unit = 3 * 2 * batch * features;  // two gradients beside the value
   LayerCost cost{};
   cost.dense = units * (per_unit / kDenseFlops + kPasses * 4 * features / kStreamBytes);
-  const double rows =
-      layer.active.shared ? active : std::min(units, drawn + batch * (active - drawn));
-  const double values = layer.active.shared ? active / kDenseFlops : active / kSparseFlops;
+  const auto own = static_cast<double>(layer.active.own()),
+             common = static_cast<double>(layer.active.common());
+  const double rows = std::min(units, common + batch * own);
+  const double values = common / kDenseFlops + own / kSparseFlops;
   const auto functions = static_cast<double>(layer.spec.num_functions());
   const double buckets = batch * static_cast<double>(layer.spec.tables * layer.probes);
   const double ids = std::min(static_cast<double>(layer.tables.bucket),

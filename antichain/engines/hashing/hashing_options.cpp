@@ -38,6 +38,28 @@ std::int64_t default_pieces(std::int64_t units, int bits_per_piece) {
   return std::max<std::int64_t>(1, (std::bit_width(buckets) - 1) / bits_per_piece);
 }
 
+// Units that an example needs for itself cost it memory that nobody else reads; those drawn for all
+// examples are one dense product, and as many as keep what they estimate near enough.
+constexpr std::int64_t kUsualOwn = 64, kFewestDrawn = 512, kMostDrawn = 2048, kUnitsPerDrawn = 256;
+
+void choose_active(Options& options, std::int64_t units) {
+  ActiveOptions& active = options.active;
+  if (active.active == 0 && options.share == 0) {
+    active.drawn = std::clamp(units / kUnitsPerDrawn, kFewestDrawn, kMostDrawn);
+    active.active = active.drawn + kUsualOwn;
+  } else {
+    if (active.active == 0) {
+      active.active = std::llround(options.share * static_cast<double>(units));
+    }
+    active.active = std::clamp<std::int64_t>(active.active, 1, units);
+    active.drawn = std::llround(options.drawn_share * static_cast<double>(active.active));
+  }
+  if (active.active >= units) {
+    active.active = units;
+    active.drawn = 0;
+  }
+}
+
 }  // namespace
 
 std::vector<OptionSpec> option_specs() {
@@ -54,9 +76,12 @@ std::vector<OptionSpec> option_specs() {
       choice_option("select", "top", "which units that tables give are taken", kSelectionNames),
       {"threshold", kInteger, "2", "tables that have to give a unit, for select=threshold", 1,
        4096},
-      {"active", kInteger, "0", "units that are computed; 0: by `share`", 0, 1e9},
-      {"share", kNumber, "0.01", "part of the units that are computed, if `active` is 0", 0, 1},
-      {"drawn", kNumber, "0.25", "part of the active units that are drawn evenly, at least", 0, 1},
+      {"active", kInteger, "0",
+       "units that are computed; 0: by `share` or, if that is 0, by the number of units", 0, 1e9},
+      {"share", kNumber, "0", "part of the units that are computed, if `active` is 0", 0, 1},
+      {"drawn", kNumber, "0.25",
+       "part of `active`, or of `share`, that is drawn evenly, the same for all examples, at least",
+       0, 1},
       choice_option("for", "example", "who has active units of its own", {"example", "batch"}),
       {"rehash", kInteger, "50", "steps from one hashing of rows to the next, at first", 1, 1e9},
       {"rehash_growth", kNumber, "1.2", "factor by which these steps become more each time", 1, 10},
@@ -123,12 +148,7 @@ Options for_layer(Options options, std::int64_t units, std::int64_t features) {
           options.spec.tables, options.spec.num_codes(), units, bytes / 1e9, kMostTableBytes / 1e9);
   options.tables.num_codes = options.spec.num_codes();
   options.active.units = units;
-  if (options.active.active == 0) {
-    options.active.active = std::llround(options.share * static_cast<double>(units));
-  }
-  options.active.active = std::clamp<std::int64_t>(options.active.active, 1, units);
-  options.active.drawn =
-      std::llround(options.drawn_share * static_cast<double>(options.active.active));
+  choose_active(options, units);
   return options;
 }
 

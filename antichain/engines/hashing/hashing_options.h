@@ -15,7 +15,7 @@ enum class When { where_faster, always };
 struct Options {
   HashSpec spec;  // pieces: 0 for as many as the number of units needs
   TableOptions tables;
-  ActiveOptions active;  // active: 0 where `share` says how many
+  ActiveOptions active;  // active: 0 where `share`, or the number of units, says how many
   double share = 0;
   double drawn_share = 0;
   std::int64_t probes = 1;

@@ -6,6 +6,7 @@
 #include "antichain/ops/rows/reduce.h"
 #include "antichain/ops/shape/creation.h"
 #include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/shape/slicing.h"
 #include "antichain/ops/state/random.h"
 #include "antichain/ops/state/state_ops.h"
 
@@ -15,6 +16,10 @@ namespace {
 
 // Rows whose codes are looked at to see how many are out of date.
 constexpr std::int64_t kDriftRows = 256;
+
+// The norm that codes are computed with is above the largest one by this factor: all rows are
+// hashed again when a row outgrows it.
+constexpr double kRoomToGrow = 1.1;
 
 // The share of the codes of some rows that are no longer what the rows have.
 Var code_drift(const StateNames& names, const HashedLayer& hashed, Var weight, Var bias) {
@@ -68,13 +73,18 @@ std::vector<Var> layer_updates(const WideLayer& layer, const HashedLayer& hashed
     all = logical_or(all, renew);
   }
   if (options.spec.transform != HashTransform::none) {
-    // With another norm all codes are others, so it changes only with them.
+    // With another norm all codes are others. So it changes when a row has outgrown it, with room
+    // to grow further, and whenever all rows are hashed anyway.
     const auto measure = [&] { return Vars{largest_norm(weight, bias)}; };
-    by.largest = assign(graph, names.largest,
-                        cond(logical_and(due, all), measure, [&] { return Vars{by.largest}; })[0]);
+    const Var now = cond(due, measure, [&] { return Vars{by.largest}; })[0];
+    const Var outgrown = greater(now, by.largest);
+    all = logical_or(all, outgrown);
+    by.largest =
+        assign(graph, names.largest, select(logical_and(due, all), now * kRoomToGrow, by.largest));
     writes.push_back(by.largest);
   }
-  const Var codes = rehash_rows(names.codes, names.marks, weight, bias, by, {units.ids, due, all});
+  const Var used = concat({units.ids, units.common}, 0);
+  const Var codes = rehash_rows(names.codes, names.marks, weight, bias, by, {used, due, all});
   writes.push_back(codes);
   writes.push_back(update_hash_tables(names.starts, names.ids, codes, due, options.tables));
   return writes;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <utility>
 
 #include "antichain/base/philox.h"
 #include "antichain/graph/infer_context.h"
@@ -50,9 +51,13 @@ std::vector<VarType> infer_active_units(InferContext& context) {
     context.unify(context.shape(kRowStarts)[0], codes[0] + 1, "row_starts and examples and one");
     num_labels = context.shape(kLabels)[0];
   }
-  const Dim count = attrs.get<bool>("shared") ? Dim(active) : codes[0] * active;
-  return {
-      {DType::i64, {count}}, {DType::f32, {count}}, {DType::i64, {num_labels}}, {DType::i64, {}}};
+  const ActiveOptions options = active_options(attrs);
+  require(options.drawn >= 0 && options.drawn <= active,
+          "{}: {} of {} active units cannot be drawn", context.op_name(), options.drawn, active);
+  const Dim count = codes[0] * options.own(), common = options.common();
+  return {{DType::i64, {count}},      {DType::f32, {count}},
+          {DType::i64, {common}},     {DType::f32, {options.shared ? Dim(1) : codes[0], common}},
+          {DType::i64, {num_labels}}, {DType::i64, {}}};
 }
 
 // Builds the active units of one example, or of all.
@@ -60,8 +65,8 @@ class Choice {
  public:
   explicit Choice(const ActiveOptions& options) : options_(options) {}
 
-  /// Makes a unit active that has to be; returns where it stands.
-  std::size_t add_label(std::int64_t id) { return add(id); }
+  /// Makes a unit active that has to be.
+  void add_label(std::int64_t id) { add(id); }
   void add_found(std::int64_t id) { ++counts_[id], first_seen_.push_back(id); }
 
   /// Chooses among what was found; returns how many are active by that.
@@ -115,12 +120,10 @@ class Choice {
   const std::vector<std::int64_t>& ids() const { return ids_; }
 
  private:
-  std::size_t add(std::int64_t id) {
-    const auto [place, is_new] = places_.try_emplace(id, ids_.size());
-    if (is_new) {
+  void add(std::int64_t id) {
+    if (places_.try_emplace(id, ids_.size()).second) {
       ids_.push_back(id);
     }
-    return place->second;
   }
 
   const ActiveOptions& options_;
@@ -149,8 +152,8 @@ class Reference {
 
   void run() {
     options_.shared ? run_shared() : run_each();
-    store(slots_, context_.out(2));
-    *context_.out(3).data<std::int64_t>() = found_;
+    store(slots_, context_.out(4));
+    *context_.out(5).data<std::int64_t>() = found_;
   }
 
  private:
@@ -163,12 +166,24 @@ class Reference {
     }
     const auto at = static_cast<std::size_t>(example);
     for (std::int64_t k = row_starts_[at]; k < row_starts_[at + 1]; ++k) {
-      const auto label = static_cast<std::size_t>(k);
-      slots_[label] = static_cast<std::int64_t>(choice.add_label(labels_[label]));
+      choice.add_label(labels_[static_cast<std::size_t>(k)]);
     }
-    require<DataError>(choice.size() <= options_.active,
+    const std::int64_t room = options_.shared ? options_.active : options_.own();
+    require<DataError>(choice.size() <= room,
                        "{}: {} units have to be active for their labels, there is room for {}",
-                       context_.where, choice.size(), options_.active);
+                       context_.where, choice.size(), room);
+  }
+
+  // Notes where the values of an example's labels stand, given where those of units do.
+  void place_labels(std::int64_t example, const std::map<std::int64_t, std::int64_t>& places) {
+    if (row_starts_.empty()) {
+      return;
+    }
+    const auto at = static_cast<std::size_t>(example);
+    for (std::int64_t k = row_starts_[at]; k < row_starts_[at + 1]; ++k) {
+      const auto label = static_cast<std::size_t>(k);
+      slots_[label] = example * options_.active + places.at(labels_[label]);
+    }
   }
 
   void add_buckets(std::int64_t example, Choice& choice) const {
@@ -190,22 +205,35 @@ class Reference {
   void run_each() {
     std::int64_t* ids = context_.out(0).data<std::int64_t>();
     float* correction = context_.out(1).data<float>();
+    float* common_correction = context_.out(3).data<float>();
+    std::map<std::int64_t, std::int64_t> common;
+    DrawnIds walk = draws_;
+    for (std::int64_t place = 0; place < options_.common(); ++place) {
+      const std::int64_t id = walk.next();
+      common.emplace(id, place);
+      context_.out(2).data<std::int64_t>()[place] = id;
+    }
     for (std::int64_t example = 0; example < examples(); ++example) {
       Choice choice(options_);
       add_labels(example, choice);
       add_buckets(example, choice);
       found_ += choice.choose(draws_);
       const float of_drawn = choice.draw(draws_);
+      std::map<std::int64_t, std::int64_t> places;
+      std::int64_t own = 0;
       for (std::int64_t i = 0; i < options_.active; ++i) {
-        *ids++ = choice.ids()[static_cast<std::size_t>(i)];
-        *correction++ = i < choice.known() ? 0 : of_drawn;
-      }
-      if (!row_starts_.empty()) {
-        const auto at = static_cast<std::size_t>(example);
-        for (std::int64_t k = row_starts_[at]; k < row_starts_[at + 1]; ++k) {
-          slots_[static_cast<std::size_t>(k)] += example * options_.active;
+        const std::int64_t id = choice.ids()[static_cast<std::size_t>(i)];
+        const float of_unit = i < choice.known() ? 0 : of_drawn;
+        if (const auto found = common.find(id); found != common.end()) {
+          common_correction[example * options_.common() + found->second] = of_unit;
+          places.emplace(id, options_.own() + found->second);
+        } else {
+          *ids++ = id;
+          *correction++ = of_unit;
+          places.emplace(id, own++);
         }
       }
+      place_labels(example, places);
     }
   }
 
@@ -224,19 +252,15 @@ class Reference {
       sorted[choice.ids()[static_cast<std::size_t>(i)]] = i < choice.known() ? 0 : of_drawn;
     }
     std::map<std::int64_t, std::int64_t> places;
-    std::int64_t* ids = context_.out(0).data<std::int64_t>();
-    float* correction = context_.out(1).data<float>();
+    std::int64_t* ids = context_.out(2).data<std::int64_t>();
+    float* correction = context_.out(3).data<float>();
     for (const auto& [id, value] : sorted) {
       places.emplace(id, static_cast<std::int64_t>(places.size()));
       *ids++ = id;
       *correction++ = value;
     }
-    for (std::size_t example = 0; example + 1 < row_starts_.size(); ++example) {
-      for (std::int64_t k = row_starts_[example]; k < row_starts_[example + 1]; ++k) {
-        const auto label = static_cast<std::size_t>(k);
-        slots_[label] =
-            static_cast<std::int64_t>(example) * options_.active + places.at(labels_[label]);
-      }
+    for (std::int64_t example = 0; example < examples(); ++example) {
+      place_labels(example, places);
     }
   }
 
@@ -270,7 +294,8 @@ Sample active_sample(const char* label, const ActiveOptions& options, bool label
             const ActiveUnits units =
                 active_units(in[0], sorted, labels ? LabelRows{in[2], in[3]} : LabelRows{},
                              scalar(graph, i64, 5), options);
-            return std::vector<Var>{units.ids, units.correction, units.slots, units.found};
+            return std::vector<Var>{units.ids,   units.correction,        units.common,
+                                    units.slots, units.common_correction, units.found};
           }};
 }
 
@@ -287,6 +312,17 @@ std::vector<Sample> active_units_samples() {
           active_sample("shared", options(7, Selection::top, true), true),
           active_sample("shared, threshold", options(8, Selection::threshold, true), true),
           active_sample("shared, no labels", options(6, Selection::vanilla, true), false)};
+}
+
+// Returns y with x y = 1 modulo m, for x without a common factor with m (Euclid's algorithm).
+std::int64_t inverse_modulo(std::int64_t x, std::int64_t m) {
+  std::int64_t rest = m, other = x % m, factor = 0, other_factor = 1;
+  while (other != 0) {
+    const std::int64_t quotient = rest / other;
+    rest = std::exchange(other, rest - quotient * other);
+    factor = std::exchange(other_factor, factor - quotient * other_factor);
+  }
+  return factor < 0 ? factor + m : factor;
 }
 
 }  // namespace
@@ -313,6 +349,7 @@ DrawnIds::DrawnIds(std::int64_t units, std::int64_t step) : units_(units) {
       philox({}, {static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(step >> 32), 0, 0});
   first_ = static_cast<std::int64_t>(block[0] % static_cast<std::uint64_t>(units));
   at_ = first_;
+  inverse_ = inverse_modulo(stride_, units);
 }
 
 const OpDef& active_units_def() {
@@ -354,7 +391,7 @@ ActiveUnits active_units(Var codes, const HashTables& tables, const LabelRows& t
                {"threshold", options.threshold},
                {"shared", options.shared}})
           .outputs();
-  return {outputs[0], outputs[1], outputs[2], outputs[3]};
+  return {outputs[0], outputs[1], outputs[2], outputs[3], outputs[4], outputs[5]};
 }
 
 std::vector<const OpDef*> hashing_family() {

@@ -1,5 +1,10 @@
 // Which units of a wide layer are active: those that an example is known to need (its true labels),
 // those that its hash codes find, and others drawn evenly, so that their sum stands for the rest.
+//
+// Evenly drawn units are the beginning of one walk through all units per step, which every example
+// takes without the units that it has already. So the first `drawn` of the walk are common to all
+// examples of the batch: their values are one dense product, and their rows are read, and updated,
+// once. A unit that an example needs and that is common stands there, and nowhere else.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +24,26 @@ enum class Selection {
 struct ActiveOptions {
   std::int64_t units = 0;   // of the layer
   std::int64_t active = 0;  // chosen, at most `units`
-  std::int64_t drawn =
-      0;  // of these, drawn evenly, at least; what hashing leaves free is drawn, too
+  // Of these, drawn evenly, at least; what hashing leaves free is drawn, too.
+  std::int64_t drawn = 0;
   Selection selection = Selection::top;
   std::int64_t threshold = 2;
-  bool shared = false;  // by all examples of a batch; else each has its own
+  bool shared = false;  // all examples of a batch have the same ones
+
+  /// Returns how many an example has for itself, and how many stand for all examples.
+  std::int64_t own() const { return shared ? 0 : active - drawn; }
+  std::int64_t common() const { return shared ? active : drawn; }
 };
 
+/// What has been chosen. The values of an example are those of its own units, then those of the
+/// common ones. Corrections, added to values, make sums of exp those of all units.
 struct ActiveUnits {
-  Var ids;         // i64[examples * active], example by example; shared: [active], rising
-  Var correction;  // f32, of the same size: added to values makes sums of exp those of all units
-  Var slots;       // i64[labels]: where the value of each label stands among examples * active
-  Var found;       // i64[]: units that hashing gave, those of all examples added up
+  Var ids;                // i64[examples * own], example by example
+  Var correction;         // f32, likewise
+  Var common;             // i64[common]: rising where shared, in the order of the walk otherwise
+  Var common_correction;  // f32[examples, common]; shared: [1, common]
+  Var slots;              // i64[labels]: where the value of each label stands among all values
+  Var found;              // i64[]: units that hashing gave, those of all examples added up
 };
 
 /// Chooses active units. `codes` are hash_queries() of the examples, `step` (i64) makes draws
@@ -45,6 +58,18 @@ ActiveOptions active_options(const Attrs& attrs);
 class DrawnIds {
  public:
   DrawnIds(std::int64_t units, std::int64_t step);
+  /// Returns how many ids come before this one.
+  std::int64_t position(std::int64_t id) const {
+    const auto units = static_cast<std::uint64_t>(units_);
+    const auto from = static_cast<std::uint64_t>(id + 2 * units_ - first_ - stride_) % units;
+    return static_cast<std::int64_t>(from * static_cast<std::uint64_t>(inverse_) % units);
+  }
+  /// Returns the walk without its first ids.
+  DrawnIds behind(std::int64_t count) const {
+    DrawnIds rest = *this;
+    rest.at_ = (first_ + count % units_ * stride_) % units_;
+    return rest;
+  }
   std::int64_t next() {
     at_ += stride_;
     at_ -= at_ >= units_ ? units_ : 0;
@@ -55,6 +80,7 @@ class DrawnIds {
 
  private:
   std::int64_t units_, stride_, first_, at_;
+  std::int64_t inverse_;  // of the stride, modulo the number of units
 };
 
 const OpDef& active_units_def();

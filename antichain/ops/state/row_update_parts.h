@@ -18,8 +18,11 @@ enum RowInput : int {
   kSlots,      // i64[n]: which selected row a value is added to
   kRowStarts,  // i64[m + 1]: which values belong to a row of `dense`
   kDense,      // [m, width]
+  // Of a gradient that is the sum of a product and of rows.
+  kAddedRows,   // [s, width]
+  kAddedSlots,  // i64[s]: which selected row each is added to
 };
-inline constexpr int kProductInputs = kDense + 1;
+inline constexpr int kProductInputs = kDense + 1, kSumInputs = kAddedSlots + 1;
 
 /// Returns the inputs of an update; without a selection the gradient is of all rows.
 std::vector<Var> row_inputs(Var gradient, const GradientUse& use,

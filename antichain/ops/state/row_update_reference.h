@@ -13,11 +13,38 @@
 
 namespace antichain {
 
+// Rounds to the type of the gradient, as a value that is kept would be.
+inline void round_gradient(const KernelContext& context, std::vector<double>& gradient) {
+  visit_dtype(context.in(kGradient).dtype(), [&gradient](auto zero) {
+    for (double& element : gradient) {
+      element = convert<double>(convert<decltype(zero)>(element));
+    }
+  });
+}
+
+// Adds the rows that are added to a product, as scatter_add and a sum would.
+inline void add_rows(const KernelContext& context, std::vector<double>& gradient) {
+  const auto width = static_cast<std::size_t>(context.in(kDense).shape()[1]);
+  const auto slots = checked_indices(context, kAddedSlots, context.in(kSelection).shape()[0]);
+  const std::vector<double> rows = load<double>(context.in(kAddedRows));
+  std::vector<double> added(gradient.size());
+  for (std::size_t k = 0; k < slots.size(); ++k) {
+    for (std::size_t i = 0; i < width; ++i) {
+      added[static_cast<std::size_t>(slots[k]) * width + i] += rows[k * width + i];
+    }
+  }
+  round_gradient(context, added);
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    gradient[i] += added[i];
+  }
+  round_gradient(context, gradient);
+}
+
 // Returns the gradient of the rows that are updated; a product is computed and rounded, as one
 // that is kept would be.
 inline std::vector<double> gradient_of_rows(const KernelContext& context) {
   std::vector<double> gradient = load<double>(context.in(kGradient));
-  if (context.num_inputs() != kProductInputs) {
+  if (context.num_inputs() < kProductInputs) {
     return gradient;
   }
   const std::vector<double> values = std::move(gradient), dense = load<double>(context.in(kDense));
@@ -35,11 +62,10 @@ inline std::vector<double> gradient_of_rows(const KernelContext& context) {
       }
     }
   }
-  visit_dtype(context.in(kGradient).dtype(), [&gradient](auto zero) {
-    for (double& element : gradient) {
-      element = convert<double>(convert<decltype(zero)>(element));
-    }
-  });
+  round_gradient(context, gradient);
+  if (context.num_inputs() == kSumInputs) {
+    add_rows(context, gradient);
+  }
   return gradient;
 }
 

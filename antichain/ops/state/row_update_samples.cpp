@@ -69,22 +69,27 @@ std::vector<Sample> row_samples(Build build) {
   return samples;
 }
 
-// A gradient that is a product: five values in two rows, for three of seven rows of a state.
+// A gradient that is a product: five values in two rows, for three of seven rows of a state; and
+// rows that are added to it.
 template <class Build>
-Sample product_sample(bool matrix, Build build) {
+Sample product_sample(bool matrix, bool adds_rows, Build build) {
   std::vector<SampleInput> inputs = {{{5}},
                                      indices_of({4}, {5, 0, 2, -1}),
                                      indices_of({5}, {0, 2, 2, 1, 0}),
                                      indices_of({3}, {0, 3, 5}),
                                      {{2, matrix ? 19 : 1}}};
+  if (adds_rows) {
+    inputs.insert(inputs.end(), {SampleInput{{4, matrix ? 19 : 1}}, indices_of({4}, {1, 0, 1, 2})});
+  }
   for (SampleInput& input : inputs) {
     input.fixed_size = true;
     input.dtype = input.dtype.value_or(DType::f64);  // products of 16 bits are not taken
   }
-  return {matrix ? "a product" : "a product for a vector", inputs,
-          [matrix, build](Graph& graph, std::span<const Var> in) {
-            return build(graph, in, matrix ? Dims{7, 19} : Dims{7}, true);
-          }};
+  return {
+      std::string(matrix ? "a product" : "a product for a vector") + (adds_rows ? " and rows" : ""),
+      inputs, [matrix, build](Graph& graph, std::span<const Var> in) {
+        return build(graph, in, matrix ? Dims{7, 19} : Dims{7}, true);
+      }};
 }
 
 }  // namespace
@@ -114,8 +119,10 @@ std::vector<Sample> row_update_samples(const OpDef& def, int states, std::size_t
     return results;
   };
   std::vector<Sample> samples = row_samples(build);
-  samples.push_back(product_sample(true, build));
-  samples.push_back(product_sample(false, build));
+  for (const bool adds_rows : {false, true}) {
+    samples.push_back(product_sample(true, adds_rows, build));
+    samples.push_back(product_sample(false, adds_rows, build));
+  }
   return samples;
 }
 

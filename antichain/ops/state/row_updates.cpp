@@ -37,7 +37,16 @@ Dim infer_product(InferContext& context) {
                 "the numbers of slots and values");
   context.unify(context.shape(kRowStarts)[0], context.shape(kDense)[0] + 1,
                 "row_starts and the rows of the dense matrix and one");
-  return context.shape(kDense)[1];
+  const Dim width = context.shape(kDense)[1];
+  if (context.num_inputs() > kProductInputs) {
+    context.require_dtype(kAddedRows, {context.dtype(kGradient)});
+    context.require_rank(kAddedRows, 2);
+    context.require_dtype(kAddedSlots, {DType::i64});
+    context.require_rank(kAddedSlots, 1);
+    context.unify(context.shape(kAddedRows), {context.shape(kAddedSlots)[0], width},
+                  "shapes of added rows and of their slots and the dense matrix");
+  }
+  return width;
 }
 
 // What all ops of the family have in common; returns the type of the state that the gradient
@@ -46,7 +55,11 @@ VarType infer_rows(InferContext& context, const std::string& state_name, DType e
                    std::size_t numbers) {
   const bool selects = context.num_inputs() > kSelection,
              product = context.num_inputs() > kSelection + 1;
-  context.require_inputs(product ? kProductInputs : selects ? kSelection + 1 : kSelection);
+  const bool adds_rows = context.num_inputs() > kProductInputs;
+  context.require_inputs(adds_rows ? kSumInputs
+                         : product ? kProductInputs
+                         : selects ? kSelection + 1
+                                   : kSelection);
   context.require_dtype(kGradient, kFloats);
   context.require_min_rank(kGradient, 1);
   context.require_dtype(kNumbersInput, {DType::f64});
@@ -245,7 +258,7 @@ bool could_take_product(Op op) {
 
 bool takes_product(Op op) {
   return std::ranges::find(row_rules(), &op.def(), &RowRule::rows) != row_rules().end() &&
-         op.num_inputs() == kProductInputs;
+         op.num_inputs() >= kProductInputs;
 }
 
 UpdatedMemory modified_memory(StateStore& store, std::span<const std::string> states,
@@ -262,7 +275,7 @@ RowLayout row_layout(const KernelContext& context, const Tensor& state) {
   return {
       .state_rows = rows,
       .gradient_rows =
-          context.in(context.num_inputs() == kProductInputs ? kSelection : kGradient).shape()[0],
+          context.in(context.num_inputs() >= kProductInputs ? kSelection : kGradient).shape()[0],
       .width = rows == 0 ? 0 : state.numel() / rows};
 }
 

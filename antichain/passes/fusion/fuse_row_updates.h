@@ -4,6 +4,7 @@
 //
 //   adam_rows_update(csr_matmul(S, D, transposed), …, ids)       with S, D instead of the product
 //   adam_rows_update(scatter_add(zeros, slots, values), …, ids)  of vectors: D is a one
+//   adam_rows_update(one of these + scatter_add(zeros, slots, rows), …, ids)  with rows and slots
 //
 // The bits are the same. It applies where nobody else reads the gradient (clipping by norm does).
 #pragma once

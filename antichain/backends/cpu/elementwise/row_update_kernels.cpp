@@ -160,6 +160,26 @@ KernelFunction update_rows_by(UpdateLoop loop, const KernelContext& context) {
   };
 }
 
+// Rows that are added to those of a product.
+struct AddedRows {
+  std::int64_t count;
+  IndexBuckets by_slot;
+
+  AddedRows(const KernelContext& context, std::int64_t slots)
+      : count(context.num_inputs() == kSumInputs ? context.in(kAddedSlots).numel() : 0),
+        by_slot(count, count > 0 ? slots : 0) {}
+
+  void find(const KernelContext& run, std::int64_t slots) {
+    if (count > 0) {
+      check_indices(run, kAddedSlots, slots);
+      by_slot.fill(run.in(kAddedSlots));
+    }
+  }
+  std::span<const std::int64_t> of(std::int64_t slot) const {
+    return count > 0 ? by_slot.places(slot) : std::span<const std::int64_t>();
+  }
+};
+
 // A gradient that is a product: each row is added up, as csr_matmul does it, and used at once.
 KernelFunction update_rows_by_product(UpdateLoop loop, const RowLoops& rows_of,
                                       const KernelContext& context) {
@@ -169,6 +189,7 @@ KernelFunction update_rows_by_product(UpdateLoop loop, const RowLoops& rows_of,
   const std::int64_t gradient_rows = context.in(kSelection).numel();
   const std::int64_t width = context.in(kDense).shape()[1];
   const auto by_slot = std::make_shared<IndexBuckets>(count, gradient_rows);
+  const auto added = std::make_shared<AddedRows>(context, gradient_rows);
   const auto row_of = std::make_shared<std::vector<std::int64_t>>(static_cast<std::size_t>(count));
   const std::int64_t grain =
       std::max<std::int64_t>(1, kElementGrain / std::max<std::int64_t>(1, width));
@@ -176,6 +197,7 @@ KernelFunction update_rows_by_product(UpdateLoop loop, const RowLoops& rows_of,
     if (run.in(kWhen).item<bool>()) {
       check_indices(run, kSlots, gradient_rows);
       by_slot->fill(run.in(kSlots));
+      added->find(run, gradient_rows);
       const std::int64_t* const starts = run.in(kRowStarts).data<std::int64_t>();
       for (std::int64_t row = 0; row + 1 < run.in(kRowStarts).numel(); ++row) {
         std::fill(row_of->begin() + starts[row], row_of->begin() + starts[row + 1], row);
@@ -186,6 +208,7 @@ KernelFunction update_rows_by_product(UpdateLoop loop, const RowLoops& rows_of,
       visit_dtype(run.in(kGradient).dtype(), [&](auto zero) {
         using T = decltype(zero);
         const T *values = run.in(kGradient).data<T>(), *dense = run.in(kDense).data<T>();
+        const T* const more = added->count > 0 ? run.in(kAddedRows).data<T>() : nullptr;
         const auto is_row = [&](std::int64_t k) {
           return ids[k] >= 0 && ids[k] < rows.layout.state_rows;
         };
@@ -200,8 +223,8 @@ KernelFunction update_rows_by_product(UpdateLoop loop, const RowLoops& rows_of,
             if (k + kRowsAhead < last && is_row(k + kRowsAhead)) {
               rows.prefetch(ids[k + kRowsAhead]);
             }
-            const auto places = by_slot->places(k);
-            if (!is_row(k) || places.empty()) {
+            const auto places = by_slot->places(k), added_places = added->of(k);
+            if (!is_row(k) || (places.empty() && added_places.empty())) {
               continue;
             }
             std::fill_n(sums, width, 0.0);
@@ -211,6 +234,16 @@ KernelFunction update_rows_by_product(UpdateLoop loop, const RowLoops& rows_of,
             }
             for (std::int64_t i = 0; i < width; ++i) {
               gradient[i] = convert<T>(sums[i]);
+            }
+            if (!added_places.empty()) {
+              std::fill_n(sums, width, 0.0);
+              for (const std::int64_t place : added_places) {
+                rows_of.add(1, more + place * width, sums, width);
+              }
+              for (std::int64_t i = 0; i < width; ++i) {
+                gradient[i] =
+                    convert<T>(convert<double>(gradient[i]) + convert<double>(convert<T>(sums[i])));
+              }
             }
             if (!is_zero(gradient, width)) {
               UpdatedMemory own{};
@@ -322,7 +355,7 @@ void register_row_updates(KernelTable& kernels) {
                              [row, by](const KernelContext& context) {
                                const DType dtype = context.in(0).dtype();
                                const UpdateLoop loop = row->loops[static_cast<int>(dtype)];
-                               return context.num_inputs() == kProductInputs
+                               return context.num_inputs() >= kProductInputs
                                           ? update_rows_by_product(loop, row_loops<kLevel>(dtype),
                                                                    context)
                                           : by(loop, context);

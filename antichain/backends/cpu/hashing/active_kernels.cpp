@@ -91,8 +91,9 @@ class ExampleChoice {
   struct Output {
     std::int64_t* ids;
     float* correction;
+    float* common_correction;
     std::int64_t* slots;  // of the labels of this example
-    std::int64_t first;   // what a place in `ids` counts from
+    std::int64_t first;   // what a place among the values of the example counts from
   };
   /// Returns how many units hashing gave; -1 where there are too many labels.
   template <class Label>
@@ -110,19 +111,30 @@ class ExampleChoice {
     auto* const chosen = reinterpret_cast<std::uint32_t*>(room + table_bytes + list_bytes);
     auto* const counts = reinterpret_cast<std::uint32_t*>(room + table_bytes + 2 * list_bytes);
 
-    std::int64_t active = 0;
+    const std::int64_t most_known = options_.own(), num_common = options_.common();
+    std::fill_n(out.common_correction, num_common, 1.0F);  // what is not known is drawn
+    std::int64_t own = 0, known = 0;
+    const auto add_known = [&](std::int32_t id) {
+      ++known;
+      if (const std::int64_t place = draws_.position(id); place < num_common) {
+        out.common_correction[place] = 0;
+        return most_known + place;
+      }
+      out.ids[own] = id;
+      return own++;
+    };
     for (std::size_t k = 0; k < labels.size(); ++k) {
       const auto id = static_cast<std::int32_t>(labels[k]);
       Candidate& candidate = candidates.find(id);
       if (candidate.id == kEmpty) {
-        if (active == options_.active) {
+        if (known == most_known) {
           return -1;
         }
         candidate = {id, kChosen};
-        out.slots[k] = out.first + active;
-        out.ids[active++] = id;
+        out.slots[k] = out.first + add_known(id);
       } else {
-        out.slots[k] = out.first + (std::find(out.ids, out.ids + active, id) - out.ids);
+        out.slots[k] =
+            out.slots[std::find(labels.begin(), labels.end(), labels[k]) - labels.begin()];
       }
     }
     std::size_t num_seen = 0;
@@ -138,28 +150,28 @@ class ExampleChoice {
       }
     });
     const auto given = static_cast<std::int64_t>(num_seen);
-    const std::int64_t room_left =
-        std::max<std::int64_t>(0, options_.active - options_.drawn - active);
-    const std::int64_t taken =
-        select({seen, static_cast<std::size_t>(given)}, candidates, room_left, chosen, counts);
+    const std::int64_t taken = select({seen, static_cast<std::size_t>(given)}, candidates,
+                                      most_known - known, chosen, counts);
     for (std::int64_t i = 0; i < taken; ++i) {
       Candidate& candidate = candidates[chosen[i]];
       candidate.count = kChosen;
-      out.ids[active++] = candidate.id;
+      add_known(candidate.id);
     }
-    std::fill_n(out.correction, active, 0.0F);
-    const std::int64_t known = active;
     const auto drawn = static_cast<double>(options_.active - known);
     const auto others = static_cast<double>(options_.units - known);
-    std::fill(out.correction + known, out.correction + options_.active,
-              static_cast<float>(drawn == 0 ? 0 : std::log(others / drawn)));
-    DrawnIds draws = draws_;
-    while (active < options_.active) {
+    const auto of_drawn = static_cast<float>(drawn == 0 ? 0 : std::log(others / drawn));
+    std::fill_n(out.correction, own, 0.0F);
+    std::fill(out.correction + own, out.correction + most_known, of_drawn);
+    for (std::int64_t place = 0; place < num_common; ++place) {
+      out.common_correction[place] *= of_drawn;
+    }
+    DrawnIds draws = behind_common_;
+    while (own < most_known) {
       const auto id = static_cast<std::int32_t>(draws.next());
       Candidate& candidate = candidates.find(id);
       if (candidate.id == kEmpty || candidate.count != kChosen) {
         candidate = {id, kChosen};
-        out.ids[active++] = id;
+        out.ids[own++] = id;
       }
     }
     return taken;
@@ -201,6 +213,7 @@ class ExampleChoice {
   const ActiveInputs& in_;
   std::int64_t most_;  // tables that can give a unit
   DrawnIds draws_{options_.units, in_.step};
+  DrawnIds behind_common_ = draws_.behind(options_.common());
 };
 
 void run_each(KernelContext& run, const ActiveOptions& options) {
@@ -208,20 +221,26 @@ void run_each(KernelContext& run, const ActiveOptions& options) {
   const ExampleChoice choice(options, in);
   std::int64_t* const ids = run.out(0).data<std::int64_t>();
   float* const correction = run.out(1).data<float>();
-  std::int64_t* const slots = run.out(2).data<std::int64_t>();
+  float* const common_correction = run.out(3).data<float>();
+  std::int64_t* const slots = run.out(4).data<std::int64_t>();
+  DrawnIds draws(options.units, in.step);
+  for (std::int64_t place = 0; place < options.common(); ++place) {
+    run.out(2).data<std::int64_t>()[place] = draws.next();
+  }
   const bool has_labels = run.num_inputs() > 4;
   std::atomic<std::int64_t> found = 0;  // whole numbers: their order does not show
   const auto with_labels = [&](auto* labels, auto&& start) {
     parallel_ranges(in.examples, kExamplesPerTask, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t example = first; example < last; ++example) {
         const std::int64_t from = start(example), to = start(example + 1);
-        const std::int64_t at = example * options.active;
+        const std::int64_t at = example * options.own();
         const std::int64_t given =
             choice.run(example, std::span(labels + from, static_cast<std::size_t>(to - from)),
-                       {ids + at, correction + at, slots + from, at});
+                       {ids + at, correction + at, common_correction + example * options.common(),
+                        slots + from, example * options.active});
         require<DataError>(given >= 0,
                            "{}: {} units have to be active for their labels, there is room for {}",
-                           run.where, to - from, options.active);
+                           run.where, to - from, options.own());
         found += given;
       }
     });
@@ -238,7 +257,7 @@ void run_each(KernelContext& run, const ActiveOptions& options) {
     with_labels(static_cast<const std::int64_t*>(nullptr),
                 [](std::int64_t) { return std::int64_t{0}; });
   }
-  *run.out(3).data<std::int64_t>() = found;
+  *run.out(5).data<std::int64_t>() = found;
 }
 
 Support takes_examples(Op op) {
