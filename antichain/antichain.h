@@ -54,6 +54,7 @@
 #include "antichain/ops/shape/shape_ops.h"
 #include "antichain/ops/shape/slicing.h"
 #include "antichain/ops/state/debug_ops.h"
+#include "antichain/ops/state/noise_site.h"
 #include "antichain/ops/state/random.h"
 #include "antichain/ops/state/state_ops.h"
 #include "antichain/ops/vmap/vmap.h"

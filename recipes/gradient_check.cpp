@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "antichain/autodiff/engine.h"
 #include "antichain/autodiff/grad.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/state/state_ops.h"
@@ -50,12 +51,16 @@ bool is_finite(const Gradients& gradients) {
 
 GradientRun compile_gradients(Session& session, const ModelContext& context, const Task& task,
                               const data::Batch& batch, const CompilerOptions& compiler) {
-  const Var loss = total_loss(task.model(context));
+  const Objective objective = task.model(context);
+  const Var loss = total_loss(objective);
   expect_sizes(context.graph, batch);
   const std::vector<Var> weights = parameters(context.graph);
   const Var scale = context.graph.input(kScale, f64, {});
-  std::vector<Var> outputs =
-      vjp({loss}, {cast(scale, loss.dtype())}, weights, {.zero_if_unused = true});
+  GradOptions by{.zero_if_unused = true};
+  if (wants_example_losses(session.engines(), context.graph.engine_plan())) {
+    by.at = {objective.losses};
+  }
+  std::vector<Var> outputs = vjp({loss}, {cast(scale, loss.dtype())}, weights, by);
   outputs.insert(outputs.begin(), loss);
   std::vector<std::string> names;
   for (const Var weight : weights) {
@@ -90,6 +95,12 @@ double relative_error(const std::vector<double>& found, const std::vector<double
     length += exact[i] * exact[i];
   }
   return length > 0 ? std::sqrt(distance / length) : std::sqrt(distance);
+}
+
+// What an engine that estimates has reported about itself.
+std::optional<double> reported_error(const StateStore& states) {
+  const std::string name = std::string(kReportPrefix) + "standard_error";
+  return states.contains(name) ? std::optional(states.get(name).item<double>()) : std::nullopt;
 }
 
 }  // namespace
@@ -131,7 +142,9 @@ GradientCheck check_gradients(const Recipe& recipe, const RecipeContext& context
                               : found_run(batch, 1);
   const Gradients exact = exact_run(exact_batch, 1);
 
-  GradientCheck check{.loss = found.loss, .loss_f64 = exact.loss};
+  GradientCheck check{.loss = found.loss,
+                      .loss_f64 = exact.loss,
+                      .standard_error = reported_error(run.session().states())};
   for (std::size_t i = 0; i < found_run.names.size(); ++i) {
     check.parameters.push_back(
         {found_run.names[i], relative_error(found.values[i], exact.values[i])});

@@ -1,6 +1,7 @@
 // The gradients of a recipe by one engine, against back-propagation in float64.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ struct ParameterError {
 struct GradientCheck {
   std::vector<ParameterError> parameters;
   double loss = 0, loss_f64 = 0;
+  // Of an engine that estimates gradients: of what it estimates, as a part of its length.
+  std::optional<double> standard_error = {};
 
   double max_relative_error() const;
 };

@@ -53,6 +53,11 @@ void require_part_as_built(const Graph& graph, const EnginePlan::Part& part) {
                         part.engine.str(), part.scope);
 }
 
+// An engine that wants the losses of the examples takes region ops of its part with all the rest.
+bool takes_whole_part(const Graph& graph, const EngineChoice& choice) {
+  return graph.engines() != nullptr && graph.engines()->find(choice.name()).wants_example_losses();
+}
+
 // Copies what depends on the xs, parts into regions of their own. An op of a part waits in the
 // part's group until somebody outside of it needs a value.
 class PartsOutliner {
@@ -87,10 +92,14 @@ class PartsOutliner {
  private:
   int part_of(Op op) const {
     const int part = graph_.engine_plan().part_of(op.scope());
+    if (part == kNoPart) {
+      return kNoPart;
+    }
+    const EngineChoice& choice =
+        graph_.engine_plan().parts()[static_cast<std::size_t>(part)].engine;
     const bool has_call =
-        part != kNoPart &&
-        !graph_.engine_plan().parts()[static_cast<std::size_t>(part)].engine.is_backprop() &&
-        !graph_.is_part_taken(static_cast<std::size_t>(part));
+        !choice.is_backprop() &&
+        (!graph_.is_part_taken(static_cast<std::size_t>(part)) || takes_whole_part(graph_, choice));
     return has_call ? part : kNoPart;
   }
 

@@ -26,6 +26,7 @@
 #include "antichain/ops/shape/shape_ops.h"
 #include "antichain/ops/shape/slicing.h"
 #include "antichain/ops/state/debug_ops.h"
+#include "antichain/ops/state/noise_site.h"
 #include "antichain/ops/state/random.h"
 #include "antichain/ops/state/row_updates.h"
 #include "antichain/ops/state/state_ops.h"
@@ -59,6 +60,7 @@ const std::vector<OpFamily>& op_families() {
       {"Hashing", hashing_family()},
       {"Sorting", sorting_family()},
       {"Random numbers", random_family()},
+      {"Noise of estimators", noise_family()},
       {"State", state_family()},
       {"Steps of optimisers", update_family()},
       {"Steps of optimisers, rows", row_update_family()},

@@ -1,5 +1,7 @@
 #include "antichain/runtime/program.h"
 
+#include <algorithm>
+
 #include "antichain/graph/traversal.h"
 #include "antichain/runtime/step_order.h"
 
@@ -60,6 +62,11 @@ void Program::find_readers() {
   for (Step& step : steps_) {
     for (Slot slot : step.outputs) {
       step.wanted.push_back(needed[slot]);
+    }
+    // One that runs only because others wait for it computes something all the same.
+    const bool only_computes = step.runner.op().def().effect == Effect::none;
+    if (only_computes && !step.wanted.empty() && std::ranges::count(step.wanted, 1) == 0) {
+      step.wanted[0] = 1;
     }
   }
 }

@@ -20,6 +20,9 @@ void check(const RecipeArguments& arguments, const Globals& globals) {
     errors[error.parameter] = error.relative_error;
   }
   table.add({"largest", fmt::format("{:.2e}", found.max_relative_error())});
+  if (found.standard_error) {
+    table.add({"standard error", fmt::format("{:.2e}", *found.standard_error)});
+  }
   globals.output.finish(
       fmt::format("Gradients of {} by {}, against back-propagation in float64:\n\n{}", recipe.name,
                   context.settings.text("engine"), table.str()),
@@ -28,6 +31,7 @@ void check(const RecipeArguments& arguments, const Globals& globals) {
        {"device", context.device},
        {"seed", context.seed},
        {"max_relative_error", found.max_relative_error()},
+       {"standard_error", found.standard_error ? Json(*found.standard_error) : Json()},
        {"loss", found.loss},
        {"loss_f64", found.loss_f64},
        {"parameters", errors}});

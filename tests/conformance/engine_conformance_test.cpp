@@ -9,6 +9,7 @@
 #include "antichain/engines/backprop/backprop_engine.h"
 #include "antichain/engines/forward/forward_engine.h"
 #include "antichain/engines/hashing/hashing_engine.h"
+#include "antichain/engines/likelihood/likelihood_engine.h"
 #include "antichain/engines/scan/scan_engine.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/indexing/indexing.h"
@@ -146,7 +147,8 @@ TEST(EngineConformance, EveryEngineOfASessionIsCovered) {
   const Session session;
   for (const auto& engine : session.engines().all()) {
     const std::string name(engine->name());
-    EXPECT_TRUE(name == "backprop" || name == "forward" || name == "hashing" || name == "scan")
+    EXPECT_TRUE(name == "backprop" || name == "forward" || name == "hashing" ||
+                name == "likelihood" || name == "scan")
         << name << " has no conformance test";
     EXPECT_FALSE(engine->summary().empty());
   }
@@ -173,6 +175,31 @@ TEST(EngineConformance, HashingIsSampled) {
         [&](int effort) {
           std::unique_ptr<GradientEngine> engine = make_hashing_engine();
           engine->set_defaults({{"active", effort}, {"for", whose}, {"when", "always"}});
+          return engine;
+        },
+        kRuns, printed_log());
+  }
+}
+
+// The losses are of second degree in what gets noise: the gradient of their mean over the noise is
+// that without noise. Orthogonal noise has less variance: tests/engines/likelihood.
+TEST(EngineConformance, LikelihoodIsUnbiased) {
+  constexpr int kRuns = 600;
+  using Options = std::vector<EngineOption>;
+  for (const Options& options : {
+           Options{{"mode", "mixed"}, {"noise", "gaussian"}},
+           Options{{"mode", "layer"}, {"noise", "gaussian"}, {"last", "estimated"}},
+           Options{{"mode", "full"}, {"noise", "gaussian"}, {"last", "estimated"}},
+           Options{{"mode", "layer"}, {"noise", "rademacher"}, {"antithetic", "yes"}},
+           Options{{"mode", "layer"}, {"noise", "laplace"}, {"baseline", "none"}},
+       }) {
+    SCOPED_TRACE(EngineChoice("likelihood", options).str());
+    check_unbiased(
+        [&](int effort) {
+          std::unique_ptr<GradientEngine> engine = make_likelihood_engine();
+          Options set = options;
+          set.emplace_back("copies", 2 * effort);
+          engine->set_defaults(set);
           return engine;
         },
         kRuns, printed_log());

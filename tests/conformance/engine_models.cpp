@@ -68,6 +68,25 @@ Var chosen(Graph&, const Vars& in, const std::string& engine) {
       [&] { return Vars{cos(in[0])}; }, {engine})[0]);
 }
 
+// Losses of examples that are of second degree in the values of each layer.
+Var example_losses(Graph& graph, const Vars& in, const std::string& engine) {
+  const auto body = [&] {
+    const Var hidden = matmul(in[0], in[1]) + in[2];
+    return Vars{sum(square(matmul(hidden, in[3]) - in[4]) + hidden, {1})};
+  };
+  return sum(call(graph, body, {engine})[0] * in[5]);
+}
+
+// Likewise of a recurrent network, with a weight shared by all steps.
+Var losses_of_sequences(Graph& graph, const Vars& in, const std::string& engine) {
+  const auto body = [&] {
+    const auto cell = [&](Var h, Var x) { return matmul(h, in[2]) + x; };
+    const Var all = chain(in[0], matmul(in[1], in[3]) + in[4], cell).all;
+    return Vars{sum(square(all), {0, 2})};
+  };
+  return mean(call(graph, body, {engine})[0]);
+}
+
 }  // namespace
 
 const std::vector<EngineModel>& engine_models() {
@@ -79,6 +98,8 @@ const std::vector<EngineModel>& engine_models() {
       {"residual chain", {{1, 2}, {4, 2, 2}}, residual},
       {"loop", {{3}, {3}}, repeated},
       {"cond", {{3}, {3}}, chosen},
+      {"losses of examples", {{5, 3}, {3, 2}, {2}, {2, 2}, {5, 2}, {5}}, example_losses},
+      {"losses of sequences", {{3, 2}, {4, 3, 2}, {2, 2}, {2, 2}, {2}}, losses_of_sequences},
   };
   return models;
 }

@@ -71,6 +71,15 @@ std::vector<Sample> custom_samples() {
            }}};
 }
 
+// Derivatives are built before anything is compiled.
+Rewrite stop_to_same() {
+  return {"stop_gradient(x) -> x",
+          [](Op op) { return std::optional(Vars{op.input(0)}); },
+          {"vector", {{{3}}}, [](Graph&, std::span<const Var> in) {
+             return Vars{stop_gradient(in[0])};
+           }}};
+}
+
 }  // namespace
 
 const OpDef& stop_gradient_def() {
@@ -86,6 +95,7 @@ const OpDef& stop_gradient_def() {
           },
       .no_gradient = "it is there to stop the gradient",
       .vmap = vmap_unchanged(),
+      .rewrites = {stop_to_same()},
       .reference =
           [](KernelContext& context) { context.device->copy(context.out(), context.in(0)); },
       .view = [](const KernelContext& context) { return context.in(0); },

@@ -7,6 +7,7 @@
 #include "antichain/base/random_functions.h"
 #include "antichain/graph/infer_context.h"
 #include "antichain/graph/kernel_context.h"
+#include "antichain/graph/vmap_context.h"
 #include "antichain/ops/shape/require_size.h"
 #include "antichain/ops/state/random_key.h"
 
@@ -16,11 +17,11 @@ namespace {
 
 constexpr const char* kNoGradient = "a draw does not depend on its key differentiably";
 constexpr const char* kKeyOfEachCopy =
-    "it draws by one key, and copies whose keys differ draw one after the other";
+    "a permutation is drawn by one key, and lists of keys are not nested: copies whose keys differ "
+    "draw one after the other then";
 
-void require_draw(InferContext& context, const Dims& shape) {
+void require_stream(InferContext& context, const Dims& shape) {
   context.require_inputs(1);
-  require_random_key(context);
   const std::int64_t stream = context.attrs().get<std::int64_t>("stream");
   require(stream >= 0 && stream < kNumStreams, "{}: stream {} is outside [0, {})",
           context.op_name(), stream, kNumStreams);
@@ -29,12 +30,22 @@ void require_draw(InferContext& context, const Dims& shape) {
   }
 }
 
+// What a draw by one key, or by each of a list of keys, has as its shape.
+Dims drawn_shape(InferContext& context, const Dims& shape) {
+  require_random_keys(context);
+  require_stream(context, shape);
+  Dims all = shape;
+  if (context.shape(0).size() == 2) {
+    all.insert(all.begin(), context.shape(0)[0]);
+  }
+  return all;
+}
+
 std::vector<VarType> infer_float_draw(InferContext& context) {
   const Dims& shape = context.attrs().get<Dims>("shape");
   const DType dtype = context.attrs().get<DType>("dtype");
   require<TypeError>(is_float(dtype), "{}: draws floats, not {}", context.op_name(), name(dtype));
-  require_draw(context, shape);
-  return {{dtype, shape}};
+  return {{dtype, drawn_shape(context, shape)}};
 }
 
 std::vector<VarType> infer_bernoulli(InferContext& context) {
@@ -42,35 +53,46 @@ std::vector<VarType> infer_bernoulli(InferContext& context) {
   const double probability = context.attrs().get<double>("probability");
   require(probability >= 0 && probability <= 1, "{}: the probability must be within [0, 1], got {}",
           context.op_name(), probability);
-  require_draw(context, shape);
-  return {{DType::boolean, shape}};
+  return {{DType::boolean, drawn_shape(context, shape)}};
 }
 
 std::vector<VarType> infer_permutation(InferContext& context) {
   const Dim size = context.attrs().get<Dim>("size");
-  require_draw(context, {size});
+  require_random_key(context);
+  require_stream(context, {size});
   return {{DType::i64, {size}}};
 }
 
-RandomStream stream_of(const KernelContext& context) {
-  const std::int64_t* key = context.in(0).data<std::int64_t>();
+RandomStream stream_of(const KernelContext& context, std::int64_t which = 0) {
+  const std::int64_t* key = context.in(0).data<std::int64_t>() + 2 * which;
   return {key[0], key[1], context.attr<std::int64_t>("stream")};
+}
+
+// Calls f(stream, first, count) for the draw of each key: where it begins, and its elements.
+template <class F>
+void for_each_draw(const KernelContext& context, F f) {
+  const std::int64_t keys = context.in(0).numel() / 2;
+  const std::int64_t count = keys == 0 ? 0 : context.out().numel() / keys;
+  for (std::int64_t which = 0; which < keys; ++which) {
+    f(stream_of(context, which), which * count, count);
+  }
 }
 
 // Fills the output: f64 elements by `wide`, others by `narrow`, rounded.
 template <class Narrow, class Wide>
 void draw_floats(KernelContext& context, Narrow narrow, Wide wide) {
-  const RandomStream stream = stream_of(context);
   visit_dtype(context.out().dtype(), [&](auto zero) {
     using T = decltype(zero);
-    T* out = context.out().data<T>();
-    for (std::int64_t i = 0; i < context.out().numel(); ++i) {
-      if constexpr (std::is_same_v<T, double>) {
-        out[i] = wide(stream, i);
-      } else {
-        out[i] = convert<T>(narrow(stream, i));
+    for_each_draw(context, [&](RandomStream stream, std::int64_t first, std::int64_t count) {
+      T* out = context.out().data<T>() + first;
+      for (std::int64_t i = 0; i < count; ++i) {
+        if constexpr (std::is_same_v<T, double>) {
+          out[i] = wide(stream, i);
+        } else {
+          out[i] = convert<T>(narrow(stream, i));
+        }
       }
-    }
+    });
   });
 }
 
@@ -78,12 +100,13 @@ void uniform_reference(KernelContext& context) { draw_floats(context, uniform_f3
 void normal_reference(KernelContext& context) { draw_floats(context, normal_f32, normal_f64); }
 
 void bernoulli_reference(KernelContext& context) {
-  const RandomStream stream = stream_of(context);
   const std::uint64_t threshold = bernoulli_threshold(context.attr<double>("probability"));
-  bool* out = context.out().data<bool>();
-  for (std::int64_t i = 0; i < context.out().numel(); ++i) {
-    out[i] = bernoulli(stream, i, threshold);
-  }
+  for_each_draw(context, [&](RandomStream stream, std::int64_t first, std::int64_t count) {
+    bool* out = context.out().data<bool>() + first;
+    for (std::int64_t i = 0; i < count; ++i) {
+      out[i] = bernoulli(stream, i, threshold);
+    }
+  });
 }
 
 void permutation_reference(KernelContext& context) {
@@ -97,6 +120,18 @@ void permutation_reference(KernelContext& context) {
   for (const auto& entry : order) {
     *out++ = entry.second;
   }
+}
+
+// A draw by each key of a list takes one more axis of keys, but a list of lists does not.
+std::optional<std::vector<Var>> vmap_draw(VmapContext& context) {
+  if (context.op().input(0).rank() != 1) {
+    return std::nullopt;
+  }
+  return context.same_op({context.value(0)}, context.attrs());
+}
+
+SampleInput three_keys() {
+  return {.shape = {3, 2}, .dtype = DType::i64, .values = {7, 1, 7, 2, -3, 1}};
 }
 
 SampleInput key_sample(std::int64_t seed, std::int64_t run) {
@@ -117,6 +152,8 @@ std::vector<Sample> float_samples(Draw draw) {
       {"f16", {key_sample(std::int64_t{1} << 40, 2)}, with(DType::f16, {3})},
       {"one element", {key_sample(0, 0)}, with(DType::f32, {})},
       {"empty", {key_sample(0, 0)}, with(DType::f32, {0, 3})},
+      {"a key for each row", {three_keys()}, with(DType::f32, {2, 3})},
+      {"a key for each row, f64", {three_keys()}, with(DType::f64, {3})},
   };
 }
 
@@ -131,6 +168,7 @@ std::vector<Sample> bernoulli_samples() {
       {"never", {key_sample(7, 1)}, with(0, {5})},
       {"always", {key_sample(7, 1)}, with(1, {5})},
       {"empty", {key_sample(7, 1)}, with(0.5, {0})},
+      {"a key for each row", {three_keys()}, with(0.5, {5})},
   };
 }
 
@@ -165,11 +203,12 @@ Var draw(Graph& graph, const OpDef& def, const RandomOptions& options, Attrs att
 const OpDef& random_uniform_def() {
   static const OpDef def{
       .name = "random_uniform",
-      .doc = "Draws from [0, 1).",
+      .doc = "Draws from [0, 1), by one key or by each of a list of keys.",
       .attributes = draw_attributes({{"shape", "shape of the result"}, {"dtype", "its type"}}),
       .dtypes = {DType::i64},
       .infer = infer_float_draw,
       .no_gradient = kNoGradient,
+      .vmap = vmap_draw,
       .vmap_serially = kKeyOfEachCopy,
       .reference = uniform_reference,
       .samples = [] { return float_samples(random_uniform); },
@@ -180,11 +219,13 @@ const OpDef& random_uniform_def() {
 const OpDef& random_normal_def() {
   static const OpDef def{
       .name = "random_normal",
-      .doc = "Draws from the standard normal distribution.",
+      .doc =
+          "Draws from the standard normal distribution, by one key or by each of a list of keys.",
       .attributes = draw_attributes({{"shape", "shape of the result"}, {"dtype", "its type"}}),
       .dtypes = {DType::i64},
       .infer = infer_float_draw,
       .no_gradient = kNoGradient,
+      .vmap = vmap_draw,
       .vmap_serially = kKeyOfEachCopy,
       .reference = normal_reference,
       .samples = [] { return float_samples(random_normal); },
@@ -195,12 +236,13 @@ const OpDef& random_normal_def() {
 const OpDef& random_bernoulli_def() {
   static const OpDef def{
       .name = "random_bernoulli",
-      .doc = "Draws true with a probability.",
+      .doc = "Draws true with a probability, by one key or by each of a list of keys.",
       .attributes = draw_attributes(
           {{"shape", "shape of the result"}, {"probability", "of true, within [0, 1]"}}),
       .dtypes = {DType::i64},
       .infer = infer_bernoulli,
       .no_gradient = kNoGradient,
+      .vmap = vmap_draw,
       .vmap_serially = kKeyOfEachCopy,
       .reference = bernoulli_reference,
       .samples = bernoulli_samples,

@@ -11,12 +11,13 @@ namespace antichain {
 /// own.
 Var random_key(Graph& graph);
 /// Returns another key, independent of the first, for every number (an i64 scalar, counted modulo
-/// 2^63).
+/// 2^63). Of a list of numbers (i64[n]), or of a list of keys (i64[n, 2]), a list of keys.
 Var fold_in(const Operand& key, const Operand& number);
 
 struct RandomOptions {
   // None: random_key(), with a stream of its own for each call. A given key determines the draw:
-  // two draws with the same key are not independent, use fold_in().
+  // two draws with the same key are not independent, use fold_in(). A list of keys, i64[n, 2],
+  // makes a draw with each: the result has one more axis in front.
   Var key = {};
 };
 /// Draws from [0, 1); the 16-bit types round the f32 value, which may give 1.

@@ -1,4 +1,4 @@
-// The check that random ops share.
+// The checks that random ops share.
 #pragma once
 
 #include "antichain/graph/infer_context.h"
@@ -7,5 +7,7 @@ namespace antichain {
 
 /// Requires that input 0 is a key: i64[2].
 void require_random_key(InferContext& context);
+/// Requires that input 0 is a key or a list of keys: i64[2] or i64[keys, 2].
+void require_random_keys(InferContext& context);
 
 }  // namespace antichain

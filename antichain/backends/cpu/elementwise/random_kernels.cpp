@@ -31,20 +31,29 @@ void for_each_word_tile(RandomBlocksLoop blocks, RandomStream stream, std::int64
   });
 }
 
-RandomStream stream_of(const KernelContext& context) {
+// Calls f(stream, first, count) for the draw of each key: where it begins, and its elements.
+template <class F>
+void for_each_draw(const KernelContext& context, F f) {
   const std::int64_t* key = context.in(0).data<std::int64_t>();
-  return {key[0], key[1], context.attr<std::int64_t>("stream")};
+  const std::int64_t keys = context.in(0).numel() / 2;
+  const std::int64_t count = keys == 0 ? 0 : context.out().numel() / keys;
+  for (std::int64_t i = 0; i < keys; ++i) {
+    f(RandomStream{key[2 * i], key[2 * i + 1], context.attr<std::int64_t>("stream")}, i * count,
+      count);
+  }
 }
 
 void draw_bernoulli(RandomBlocksLoop blocks, KernelContext& context) {
   const std::uint64_t threshold = bernoulli_threshold(context.attr<double>("probability"));
-  bool* const out = context.out().data<bool>();
-  for_each_word_tile<1>(blocks, stream_of(context), context.out().numel(),
-                        [&](const std::uint32_t* words, std::int64_t first, std::int64_t last) {
-                          for (std::int64_t i = first; i < last; ++i) {
-                            out[i] = words[i - first] < threshold;
-                          }
-                        });
+  for_each_draw(context, [&](RandomStream stream, std::int64_t start, std::int64_t count) {
+    bool* const out = context.out().data<bool>() + start;
+    for_each_word_tile<1>(blocks, stream, count,
+                          [&](const std::uint32_t* words, std::int64_t first, std::int64_t last) {
+                            for (std::int64_t i = first; i < last; ++i) {
+                              out[i] = words[i - first] < threshold;
+                            }
+                          });
+  });
 }
 
 // An element of type T from the words of its tile: `i` counts from the tile's first element.
@@ -70,18 +79,20 @@ void draw_floats(RandomBlocksLoop blocks, KernelContext& context) {
   visit_dtype(context.out().dtype(), [&](auto zero) {
     using T = decltype(zero);
     constexpr bool kWide = std::is_same_v<T, double>;
-    T* const out = context.out().data<T>();
-    for_each_word_tile<kWide ? 2 : 1>(
-        blocks, stream_of(context), context.out().numel(),
-        [&](const std::uint32_t* words, std::int64_t first, std::int64_t last) {
-          for (std::int64_t i = first; i < last; ++i) {
-            if constexpr (kWide) {
-              out[i] = Distribution::wide(words, i - first);
-            } else {
-              out[i] = convert<T>(Distribution::narrow(words, i - first));
+    for_each_draw(context, [&](RandomStream stream, std::int64_t start, std::int64_t count) {
+      T* const out = context.out().data<T>() + start;
+      for_each_word_tile<kWide ? 2 : 1>(
+          blocks, stream, count,
+          [&](const std::uint32_t* words, std::int64_t first, std::int64_t last) {
+            for (std::int64_t i = first; i < last; ++i) {
+              if constexpr (kWide) {
+                out[i] = Distribution::wide(words, i - first);
+              } else {
+                out[i] = convert<T>(Distribution::narrow(words, i - first));
+              }
             }
-          }
-        });
+          });
+    });
   });
 }
 

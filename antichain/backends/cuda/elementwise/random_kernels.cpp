@@ -60,6 +60,12 @@ KernelFunction plan_permutation(const Context& device, const KernelContext& cont
   };
 }
 
+Support has_one_key(Op op) {
+  const bool has_list =
+      op.input(0).rank() != 1 || (op.num_inputs() == 2 && op.input(1).rank() != 0);
+  return has_list ? Support::no("it takes one key, not a list of keys") : Support{};
+}
+
 KernelFunction plan_fold_in(const Context& device) {
   const auto launch = std::make_shared<Launch>(device, fold_in_text(), "fold_in", 1, dim3(1),
                                                std::vector<std::int64_t>(3));
@@ -108,7 +114,7 @@ extern "C" __global__ void fold_in(const Arguments a) {
 
 void register_random(KernelTable& kernels, const Context& device) {
   const auto add = [&kernels](const OpDef& def, auto plan) {
-    kernels.add(def, {.name = "philox", .supports = [](Op) { return Support{}; }, .plan = plan});
+    kernels.add(def, {.name = "philox", .supports = has_one_key, .plan = plan});
   };
   add(random_uniform_def(),
       [device](const KernelContext& context) { return plan_draw(device, context, Draw::uniform); });

@@ -1,0 +1,311 @@
+#include "antichain/engines/likelihood/estimate.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "antichain/autodiff/walk.h"
+#include "antichain/engines/likelihood/copy_runs.h"
+#include "antichain/engines/likelihood/example_rows.h"
+#include "antichain/engines/likelihood/site_choice.h"
+#include "antichain/engines/likelihood/site_region.h"
+#include "antichain/graph/traversal.h"
+#include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/elementwise/gradient_ops.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/shape/slicing.h"
+#include "antichain/ops/state/random.h"
+#include "antichain/ops/state/reports.h"
+#include "antichain/ops/state/state_ops.h"
+
+namespace antichain::likelihood {
+
+namespace {
+
+// What noisy runs say about the sites that were noisy together.
+struct Found {
+  Var odd;   // credit of the copies for the gradient by the values
+  Var even;  // and by the deviations
+};
+
+class Estimate {
+ public:
+  Estimate(VjpContext& context, const std::vector<Site>& sites, const Options& options)
+      : context_(context),
+        graph_(context.graph()),
+        op_(context.op()),
+        sites_(sites),
+        options_(options),
+        key_(fold_in(random_key(graph_), graph_.next_random_stream())) {
+    for (Var input : op_.inputs()) {
+      inputs_.push_back(graph_.capture(input));
+    }
+  }
+
+  std::vector<Var> gradients() {
+    const ExampleRows rows(graph_, op_.regions()[0], [this](Var value) { return clean(value); });
+    groups_ = choose_groups(op_, sites_, options_);
+    noise_.resize(sites_.size());
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      const std::int64_t draws = options_.draws(groups_[g].copies);
+      Columns columns{.first = 0, .all = all_columns(groups_[g], rows)};
+      for (std::size_t site : groups_[g].sites) {
+        const std::optional<Rows> own = rows.of(sites_[site]);
+        const Dims shape = sites_[site].shape();
+        group_of_[site] = g;
+        noise_[site].emplace(shape, sites_[site].dtype(), own, options_.noise, draws, columns);
+        columns.first += columns.all > 0 ? row_width(shape, own).constant() : 0;
+      }
+      found_.push_back(credit(groups_[g], draws));
+    }
+    return walk();
+  }
+
+ private:
+  // A value of the region without noise.
+  Var clean(Var value) {
+    if (!clean_) {
+      clean_ = std::make_unique<SiteRegion>(graph_, op_.regions()[0], inputs_, sites_, SiteHook{});
+    }
+    return (*clean_)(value);
+  }
+
+  Var key_of(Var key, std::size_t site) const {
+    return fold_in(key, static_cast<std::int64_t>(site));
+  }
+
+  std::int64_t all_columns(const SiteGroup& group, const ExampleRows& rows) const {
+    std::int64_t all = 0;
+    for (std::size_t site : group.sites) {
+      const Dim width = row_width(sites_[site].shape(), rows.of(sites_[site]));
+      if (!width.is_constant()) {
+        return 0;
+      }
+      all += width.constant();
+    }
+    return all;
+  }
+
+  Found credit(const SiteGroup& group, std::int64_t draws) {
+    NoisyRun run{.op = op_, .sites = sites_, .noise = {}, .keys = {}, .draws = draws};
+    run.noise.resize(sites_.size());
+    run.keys.resize(sites_.size());
+    for (std::size_t site : group.sites) {
+      run.noise[site] = noise_[site];
+      run.keys[site] = key_of(in_turn(key_, found_), site);
+    }
+    const NoisyLosses losses = run_copies(run, options_);
+    const Var weight = expand_dims(graph_.capture(context_.grad()), 0);
+    const Var clean_losses = graph_.capture(op_.output());
+    if (losses.minus.valid()) {
+      return {.odd = weight * (losses.plus - losses.minus) * 0.5,
+              .even = weight * ((losses.plus + losses.minus) * 0.5 - clean_losses)};
+    }
+    Var over = losses.plus;
+    if (options_.baseline == Baseline::clean) {
+      over = over - clean_losses;
+    } else if (options_.baseline == Baseline::leave_one_out) {
+      const double all = static_cast<double>(draws);
+      over = (over - mean(over, {0}, true)) * (all / (all - 1));
+    }
+    return {.odd = weight * over, .even = weight * over};
+  }
+
+  bool computes_again() const { return !options_.keeps_values && options_.mode != Mode::mixed; }
+
+  // Builds a value behind noisy runs.
+  static Var behind_runs(Var value, const std::vector<Found>& found) {
+    std::vector<Var> runs;
+    for (const Found& of_group : found) {
+      runs.push_back(of_group.odd);
+    }
+    return after_writes(value, runs);
+  }
+
+  // Once all runs are over: what is behind the value is computed anew then, and need not be kept
+  // meanwhile.
+  Var later(Var value) const { return computes_again() ? behind_runs(value, found_) : value; }
+
+  // Where copies are computed in turn, sites are, too.
+  Var in_turn(Var key, const std::vector<Found>& found) const {
+    return options_.at_once > 0 && !found.empty() ? behind_runs(key, {found.back()}) : key;
+  }
+
+  // The mean over all draws of what `of_copies` sums over some.
+  template <class F>
+  Var mean_over_draws(std::size_t site, Var credit, F of_copies) const {
+    const std::int64_t draws = noise_[site]->count(), at_once = options_.draws(options_.at_once);
+    Var total;
+    if (at_once == 0 || at_once >= draws || noise_[site]->sums_by_product()) {
+      total = of_copies(all_copies(graph_, draws), credit);
+    } else {
+      const std::int64_t groups = draws / at_once;
+      const Var by_group = reshape(credit, {groups, at_once, credit.dim(1)});
+      const Var first = of_copies(all_copies(graph_, at_once), index(by_group, 0, 0));
+      const auto add = [&](Var numbers, const Vars& sum, const Vars& slices) -> StepResult {
+        return {{sum[0] + of_copies(numbers, slices[0])}};
+      };
+      const Var others = slice(by_group, {{.axis = 0, .start = 1}});
+      total = for_copies_in_turn(at_once, at_once, {first}, {others}, groups - 1, add, graph_,
+                                 op_.location())
+                  .last[0];
+    }
+    return total * (1.0 / static_cast<double>(draws));
+  }
+
+  std::vector<Var> walk() {
+    std::vector<Var> arguments;
+    for (int i = 0; i < context_.num_inputs(); ++i) {
+      const Var input = inputs_[static_cast<std::size_t>(i)];
+      arguments.push_back(context_.needs(i) ? input : later(input));
+    }
+    const Var key = later(key_);
+    SiteHook cut{.shows = std::vector<bool>(sites_.size()),
+                 .replace = [](const AtSite& at) { return stop_gradient(at.value); },
+                 .reached =
+                     [&](const SiteRegion& region, const std::vector<std::size_t>& at) {
+                       walk_from(region, at, key, arguments);
+                     },
+                 .computes_again = computes_again()};
+    for (const SiteGroup& group : groups_) {
+      for (std::size_t site : group.sites) {
+        cut.shows[site] = true;
+      }
+    }
+    const SiteRegion region(graph_, op_.regions()[0], arguments, sites_, cut);
+    add_gradients(region.results(), {graph_.capture(context_.grad())}, arguments);
+    require_all();
+    return options_.reports ? with_reports() : gradients_;
+  }
+
+  // Goes back from sites to the parameters in front of them, before what is behind them is built:
+  // the values of a layer are no longer needed then.
+  void walk_from(const SiteRegion& region, const std::vector<std::size_t>& at, Var key,
+                 const std::vector<Var>& arguments) {
+    std::vector<Var> outputs, seeds;
+    if (computes_again() && !newest_.empty()) {
+      key = after_writes(key, newest_);
+    }
+    for (std::size_t site : at) {
+      outputs.push_back(region.shown(site));
+      seeds.push_back(estimated(site, key_of(key, site), region));
+      if (region.log_sigma(site).valid()) {
+        outputs.push_back(region.log_sigma(site));
+        seeds.push_back(by_log_sigma(site, key_of(key, site), region));
+      }
+    }
+    add_gradients(outputs, seeds, arguments);
+  }
+
+  // The estimated gradient by the values of a site.
+  Var estimated(std::size_t site, Var key, const SiteRegion& region) {
+    const SiteNoise& noise = *noise_[site];
+    const Var credit = found_[group_of_.at(site)].odd;
+    Var gradient = mean_over_draws(site, credit, [&](Var numbers, Var of_copies) {
+      return noise.estimate(graph_.capture(key), numbers, of_copies);
+    });
+    if (options_.masks_inactive && sites_[site].is_before_relu) {
+      gradient = select(greater(region.shown(site), 0), gradient, 0);
+    }
+    const Var log_sigma = region.log_sigma(site);
+    squared_error_.push_back(noise.squared_error(credit, gradient));
+    squared_size_.push_back(sum(square(cast(gradient, f64))));
+    return log_sigma.valid() ? gradient / exp(log_sigma) : gradient * (1 / options_.sigma);
+  }
+
+  Var by_log_sigma(std::size_t site, Var key, const SiteRegion& region) const {
+    const Var log_sigma = region.log_sigma(site);
+    const Var spread =
+        mean_over_draws(site, found_[group_of_.at(site)].even, [&](Var numbers, Var of_copies) {
+          return noise_[site]->spread(graph_.capture(key), numbers, of_copies);
+        });
+    return sum_to(spread, log_sigma.shape());
+  }
+
+  bool is_read(int input) const {
+    const Var param =
+        graph_.var(graph_.region(op_.regions()[0]).params[static_cast<std::size_t>(input)]);
+    return std::ranges::any_of(schedule_region(graph_, op_.regions()[0]),
+                               [&](Op op) { return std::ranges::count(op.inputs(), param) > 0; });
+  }
+
+  void add_gradients(const std::vector<Var>& outputs, const std::vector<Var>& seeds,
+                     const std::vector<Var>& arguments) {
+    std::vector<std::size_t> places;
+    std::vector<Var> wanted;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      if (context_.needs(static_cast<int>(i))) {
+        places.push_back(i);
+        wanted.push_back(arguments[i]);
+      }
+    }
+    const std::vector<Var> reached = context_.walk_back(outputs, seeds, wanted);
+    gradients_.resize(arguments.size());
+    newest_.clear();
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      Var& sum = gradients_[places[i]];
+      if (reached[i].valid()) {
+        newest_.push_back(reached[i]);
+      }
+      sum = sum.valid() && reached[i].valid() ? sum + reached[i] : (sum.valid() ? sum : reached[i]);
+    }
+  }
+
+  void require_all() const {
+    for (int i = 0; i < context_.num_inputs(); ++i) {
+      const bool is_missing =
+          context_.needs(i) && !gradients_[static_cast<std::size_t>(i)].valid() && is_read(i);
+      require<NotSupported>(!is_missing,
+                            "engine 'likelihood': no gradient reaches {} from where it is "
+                            "estimated, since an op in between has no derivative; take "
+                            "mode=layer, or cut in front of that op",
+                            op_.input(i).name());
+    }
+  }
+
+  std::vector<Var> with_reports() const {
+    std::vector<Var> gradients = gradients_;
+    const auto carrier = std::ranges::find_if(gradients, [](Var v) { return v.valid(); });
+    if (carrier == gradients.end() || squared_error_.empty()) {
+      return gradients;
+    }
+    Var error = squared_error_[0], size = squared_size_[0];
+    for (std::size_t i = 1; i < squared_error_.size(); ++i) {
+      error = error + squared_error_[i];
+      size = size + squared_size_[i];
+    }
+    std::int64_t runs = 0;
+    for (const SiteGroup& group : groups_) {
+      runs += group.copies;
+    }
+    *carrier = with_report(*carrier, "standard_error", sqrt(error / maximum(size, 1e-300)));
+    *carrier = with_report(*carrier, "noisy_runs", scalar(graph_, f64, static_cast<double>(runs)));
+    return gradients;
+  }
+
+  VjpContext& context_;
+  Graph& graph_;
+  Op op_;
+  const std::vector<Site>& sites_;
+  const Options& options_;
+  Var key_;
+  std::vector<Var> inputs_;
+  std::unique_ptr<SiteRegion> clean_;
+  std::vector<SiteGroup> groups_;
+  std::unordered_map<std::size_t, std::size_t> group_of_;  // by site
+  std::vector<std::optional<SiteNoise>> noise_;            // by site
+  std::vector<Found> found_;                               // by group
+  std::vector<Var> squared_error_, squared_size_;
+  std::vector<Var> gradients_, newest_;
+};
+
+}  // namespace
+
+std::vector<Var> estimate_by_sites(VjpContext& context, const std::vector<Site>& sites,
+                                   const Options& options) {
+  return Estimate(context, sites, options).gradients();
+}
+
+}  // namespace antichain::likelihood

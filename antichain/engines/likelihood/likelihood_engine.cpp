@@ -1,0 +1,91 @@
+#include "antichain/engines/likelihood/likelihood_engine.h"
+
+#include <algorithm>
+
+#include "antichain/engines/likelihood/estimate.h"
+#include "antichain/engines/likelihood/likelihood_options.h"
+#include "antichain/engines/likelihood/noise_sites.h"
+#include "antichain/engines/likelihood/site_choice.h"
+#include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/vmap/vmap_region.h"
+
+namespace antichain {
+
+namespace {
+
+using namespace likelihood;
+
+std::vector<bool> float_inputs(Op op) {
+  std::vector<bool> learned;
+  for (Var input : op.inputs()) {
+    learned.push_back(is_float(input.dtype()));
+  }
+  return learned;
+}
+
+class LikelihoodEngine final : public GradientEngine {
+ public:
+  std::string_view name() const override { return kLikelihood; }
+  std::string_view summary() const override {
+    return "runs with noise instead of a backward sweep; ops need no derivative";
+  }
+  Guarantee guarantee() const override { return Guarantee::unbiased; }
+  std::vector<OptionSpec> options() const override { return option_specs(); }
+  bool wants_example_losses() const override { return true; }
+
+  Support supports(Op op, const std::vector<bool>& needed) const override {
+    if (&op.def() != &call_def()) {
+      return Support::no("it has no losses of examples; name the engine for the whole model");
+    }
+    const Var losses = op.output();
+    if (op.num_outputs() != 1 || losses.rank() != 1 || !is_float(losses.dtype())) {
+      return Support::no(
+          "it must end in the losses of examples, one number each, and ends in " +
+          to_string(losses.shape()) +
+          "; name the engine for the whole model, and the losses in GradOptions::at");
+    }
+    if (std::string reason = why_not_vmap(op.graph(), op.regions()[0]); !reason.empty()) {
+      return Support::no(reason + ", so there cannot be many copies of it");
+    }
+    if (find_sites(op, needed).empty()) {
+      return Support::no(
+          "none of its values is the product of a layer, so there is no place for noise; name one "
+          "by noise_site(x)");
+    }
+    return {};
+  }
+
+  std::string explain(Op op) const override {
+    if (&op.def() != &call_def()) {
+      return {};
+    }
+    const Options set = read_options(settings(op));
+    const std::vector<Site> sites = find_sites(op, float_inputs(op));
+    std::string text;
+    for (const SiteGroup& group : choose_groups(op, sites, set)) {
+      for (std::size_t site : group.sites) {
+        text += fmt::format("{}noise on {}[{}], {} copies", text.empty() ? "" : "; ",
+                            sites[site].scope, width_of(sites[site]), group.copies);
+      }
+    }
+    return text;
+  }
+
+  std::vector<Var> differentiate(VjpContext& context) const override {
+    const Op op = context.op();
+    const Options set = read_options(settings(op));
+    std::vector<bool> needed;
+    for (int i = 0; i < context.num_inputs(); ++i) {
+      needed.push_back(context.needs(i));
+    }
+    return estimate_by_sites(context, find_sites(op, needed), set);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<GradientEngine> make_likelihood_engine() {
+  return std::make_unique<LikelihoodEngine>();
+}
+
+}  // namespace antichain

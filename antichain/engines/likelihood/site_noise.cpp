@@ -1,0 +1,180 @@
+#include "antichain/engines/likelihood/site_noise.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numbers>
+
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/indexing/indexing.h"
+#include "antichain/ops/products/matmul.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/shape/creation.h"
+#include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/state/random.h"
+
+namespace antichain::likelihood {
+
+namespace {
+
+// Beyond, the pattern alone would fill the memory; such values get independent signs.
+constexpr std::int64_t kMostPatternElements = std::int64_t{1} << 25;
+
+// Rows of the Hadamard matrix of the next power of two, without its first column, which is the same
+// in all rows (Sylvester's construction). Any of its columns are orthogonal over all of its rows.
+Tensor hadamard_rows(std::int64_t count, std::int64_t first, std::int64_t width, DType dtype) {
+  std::vector<float> values;
+  values.reserve(static_cast<std::size_t>(count * width));
+  for (std::int64_t row = 0; row < count; ++row) {
+    for (std::int64_t column = first + 1; column <= first + width; ++column) {
+      values.push_back(std::popcount(static_cast<std::uint64_t>(row & column)) % 2 == 0 ? 1.0F
+                                                                                        : -1.0F);
+    }
+  }
+  return Tensor::of<float>({count, width}, values).cast(dtype);
+}
+
+Var random_signs(Var key, const Dims& shape, DType dtype) {
+  const Var is_plus = random_bernoulli(key.graph(), 0.5, shape, {key});
+  return cast(is_plus, dtype) * 2 - 1;
+}
+
+// Of deviation 1: the scale is 1 / sqrt(2).
+Draws laplace(Var key, const Dims& shape, DType dtype) {
+  const Var centred = random_uniform(key.graph(), dtype, shape, {key}) - 0.5;
+  const Var side = select(less(centred, 0), -ones_like(centred), 1);
+  const Var distance = -log1p(maximum(-2 * abs(centred), -1 + 1e-7));
+  return {.noise = side * distance * (1 / std::numbers::sqrt2),
+          .score = side * std::numbers::sqrt2};
+}
+
+double squared_score(NoiseKind kind) { return kind == NoiseKind::laplace ? 2 : 1; }
+
+Dims without(const Dims& shape, int axis) {
+  Dims others = shape;
+  others.erase(others.begin() + axis);
+  return others;
+}
+
+Dims behind(Dim first, Dims rest) {
+  rest.insert(rest.begin(), first);
+  return rest;
+}
+
+}  // namespace
+
+SiteNoise::SiteNoise(Dims shape, DType dtype, std::optional<Rows> rows, NoiseKind kind,
+                     std::int64_t count, Columns columns)
+    : shape_(std::move(shape)),
+      dtype_(dtype),
+      rows_(std::move(rows)),
+      kind_(kind),
+      count_(count),
+      columns_(columns) {
+  if (kind_ == NoiseKind::hadamard && columns.all > 0 &&
+      columns.all * count_ <= kMostPatternElements) {
+    pattern_ = hadamard_rows(count_, columns.first, width().constant(), dtype_);
+  }
+}
+
+Dim SiteNoise::width() const { return row_width(shape_, rows_); }
+
+Dim row_width(const Dims& shape, const std::optional<Rows>& rows) {
+  return numel(rows ? without(shape, rows->axis) : shape);
+}
+
+Var SiteNoise::signs(Var key) const { return random_signs(key, shape_, dtype_); }
+
+// Elements of rows, [copies, elements], where they are in the values: [copies, shape...] with 1 for
+// the rows.
+Var SiteNoise::spread_out(Var of_rows) const {
+  Dims shape = shape_;
+  if (rows_) {
+    shape[static_cast<std::size_t>(rows_->axis)] = 1;
+  }
+  return reshape(of_rows, behind(of_rows.dim(0), shape));
+}
+
+Draws SiteNoise::draw(Var key, Var numbers) const {
+  if (pattern_.defined()) {
+    const Var rows = gather(constant(key.graph(), pattern_), numbers);
+    const Var noise = spread_out(rows) * expand_dims(signs(key), 0);
+    return {noise, noise};
+  }
+  const Var keys = fold_in(key, numbers);
+  switch (kind_) {
+    case NoiseKind::laplace: return laplace(keys, shape_, dtype_);
+    case NoiseKind::gaussian: {
+      const Var noise = random_normal(key.graph(), dtype_, shape_, {keys});
+      return {noise, noise};
+    }
+    case NoiseKind::hadamard:
+    case NoiseKind::rademacher: break;
+  }
+  const Var noise = random_signs(keys, shape_, dtype_);
+  return {noise, noise};
+}
+
+Var SiteNoise::credit_of_rows(Var credit) const {
+  if (!rows_) {
+    return sum(credit, {1});
+  }
+  return rows_->is_own()
+             ? credit
+             : matmul(credit, cast(rows_->reach, credit.dtype()), {.transpose_b = true});
+}
+
+Var SiteNoise::weighted_sum(Var credit, Var draws) const {
+  const Var own = cast(credit_of_rows(credit), draws.dtype());
+  Dims shape(shape_.size(), 1);
+  if (rows_) {
+    shape[static_cast<std::size_t>(rows_->axis)] = shape_[static_cast<std::size_t>(rows_->axis)];
+  }
+  return sum(reshape(own, behind(own.dim(0), shape)) * draws, {0});
+}
+
+// With common rows of a pattern the sum is a matrix product, in front of the signs.
+Var SiteNoise::estimate(Var key, Var numbers, Var credit) const {
+  if (!pattern_.defined()) {
+    return weighted_sum(credit, draw(key, numbers).score);
+  }
+  Var own = cast(credit_of_rows(credit), dtype_);
+  if (!rows_) {
+    own = expand_dims(own, 1);
+  }
+  const Var total = matmul(own, gather(constant(key.graph(), pattern_), numbers),
+                           {.transpose_a = true});  // [rows, elements]
+  if (!rows_) {
+    return reshape(total, shape_) * signs(key);
+  }
+  const auto axis = static_cast<std::size_t>(rows_->axis);
+  return move_axis(reshape(total, behind(shape_[axis], without(shape_, rows_->axis))), 0,
+                   rows_->axis) *
+         signs(key);
+}
+
+Var SiteNoise::spread(Var key, Var numbers, Var credit) const {
+  const bool is_sign = kind_ == NoiseKind::hadamard || kind_ == NoiseKind::rademacher;
+  if (is_sign) {  // their square is 1, whatever is drawn
+    return zeros(key.graph(), dtype_, shape_);
+  }
+  const Draws draws = draw(key, numbers);
+  return weighted_sum(credit, draws.noise * draws.score - 1);
+}
+
+Var SiteNoise::squared_error(Var credit, Var estimate) const {
+  const Var wide = cast(credit_of_rows(credit), f64);
+  const double draws = static_cast<double>(count_);
+  const Var elements = cast(dim_value(credit.graph(), width()), f64);
+  const Var square_sum = sum(square(wide)) * elements * squared_score(kind_) / (draws * draws);
+  if (pattern_.defined()) {
+    return square_sum * std::max(1 - draws / static_cast<double>(columns_.all), 0.0);
+  }
+  if (count_ == 1) {
+    return square_sum;
+  }
+  const Var of_mean = sum(square(cast(estimate, f64))) / draws;
+  return maximum(square_sum - of_mean, 0) * (draws / (draws - 1));
+}
+
+}  // namespace antichain::likelihood

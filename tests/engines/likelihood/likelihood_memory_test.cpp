@@ -1,0 +1,54 @@
+// Values of all layers are not kept.
+#include <gtest/gtest.h>
+
+#include "antichain/autodiff/grad.h"
+#include "antichain/graph/engine_plan.h"
+#include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/ops/state/state_ops.h"
+#include "tests/engines/likelihood/perceptron.h"
+
+namespace antichain::likelihood_tests {
+
+// Planned for a step, without parameters and what is returned: losses and gradients are summed.
+std::size_t planned(int layers, const std::string& engine) {
+  constexpr std::int64_t kBatch = 1024, kWidth = 64;
+  const Perceptron model{
+      .features = kWidth,
+      .widths = std::vector<std::int64_t>(static_cast<std::size_t>(layers), kWidth),
+      .activation = [](Var x) { return relu(x); },
+      .dtype = f32};
+  Session session;
+  Graph graph = session.graph();
+  graph.choose_engines(EnginePlan::parse(engine));
+  const Var losses = model.build(graph);
+  std::vector<Var> lengths;
+  for (Var gradient : grad(mean(losses), parameters(graph), {.at = {losses}})) {
+    lengths.push_back(sum(square(gradient)));
+  }
+  const Executable run = session.compile(lengths);
+  run({{"x", Tensor::zeros(f32, {kBatch, kWidth})}, {"labels", Tensor::zeros(i64, {kBatch})}});
+  return run.memory_bytes();
+}
+
+double part_of_exact(int layers, const std::string& mode) {
+  return static_cast<double>(
+             planned(layers, "likelihood:copies=8,at_once=1,inactive=noisy,mode=" + mode)) /
+         static_cast<double>(planned(layers, "backprop"));
+}
+
+TEST(LikelihoodMemory, IsAThirdOfBackPropagations) {
+  EXPECT_LE(part_of_exact(8, "full"), 0.3);
+  EXPECT_LE(part_of_exact(8, "layer"), 0.4);  // beside a copy there is the value in front of it
+  EXPECT_LE(part_of_exact(12, "layer"), 0.3);
+}
+
+TEST(LikelihoodMemory, DoesNotGrowWithDepth) {
+  for (const char* mode : {"full", "layer"}) {
+    const std::string engine = fmt::format("likelihood:mode={},copies=4,at_once=1", mode);
+    const std::size_t shallow = planned(8, engine), deep = planned(24, engine);
+    EXPECT_LE(static_cast<double>(deep), 1.2 * static_cast<double>(shallow)) << mode;
+  }
+}
+
+}  // namespace antichain::likelihood_tests
