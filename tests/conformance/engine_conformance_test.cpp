@@ -192,6 +192,7 @@ TEST(EngineConformance, LikelihoodIsUnbiased) {
            Options{{"mode", "full"}, {"noise", "gaussian"}, {"last", "estimated"}},
            Options{{"mode", "layer"}, {"noise", "rademacher"}, {"antithetic", "yes"}},
            Options{{"mode", "layer"}, {"noise", "laplace"}, {"baseline", "none"}},
+           Options{{"mode", "forward"}, {"noise", "gaussian"}},
        }) {
     SCOPED_TRACE(EngineChoice("likelihood", options).str());
     check_unbiased(

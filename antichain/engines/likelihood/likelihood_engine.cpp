@@ -6,6 +6,7 @@
 #include "antichain/engines/likelihood/likelihood_options.h"
 #include "antichain/engines/likelihood/noise_sites.h"
 #include "antichain/engines/likelihood/site_choice.h"
+#include "antichain/engines/likelihood/weight_noise.h"
 #include "antichain/ops/control_flow/control_flow.h"
 #include "antichain/ops/vmap/vmap_region.h"
 
@@ -21,6 +22,10 @@ std::vector<bool> float_inputs(Op op) {
     learned.push_back(is_float(input.dtype()));
   }
   return learned;
+}
+
+bool is_on_sites(const Options& set) {
+  return set.mode != Mode::weights && set.mode != Mode::forward;
 }
 
 class LikelihoodEngine final : public GradientEngine {
@@ -47,7 +52,7 @@ class LikelihoodEngine final : public GradientEngine {
     if (std::string reason = why_not_vmap(op.graph(), op.regions()[0]); !reason.empty()) {
       return Support::no(reason + ", so there cannot be many copies of it");
     }
-    if (find_sites(op, needed).empty()) {
+    if (is_on_sites(read_options(settings(op))) && find_sites(op, needed).empty()) {
       return Support::no(
           "none of its values is the product of a layer, so there is no place for noise; name one "
           "by noise_site(x)");
@@ -60,6 +65,9 @@ class LikelihoodEngine final : public GradientEngine {
       return {};
     }
     const Options set = read_options(settings(op));
+    if (!is_on_sites(set)) {
+      return fmt::format("noise on the parameters, {} copies", set.copies);
+    }
     const std::vector<Site> sites = find_sites(op, float_inputs(op));
     std::string text;
     for (const SiteGroup& group : choose_groups(op, sites, set)) {
@@ -74,6 +82,12 @@ class LikelihoodEngine final : public GradientEngine {
   std::vector<Var> differentiate(VjpContext& context) const override {
     const Op op = context.op();
     const Options set = read_options(settings(op));
+    if (set.mode == Mode::weights) {
+      return estimate_by_weights(context, set);
+    }
+    if (set.mode == Mode::forward) {
+      return estimate_by_directions(context, set);
+    }
     std::vector<bool> needed;
     for (int i = 0; i < context.num_inputs(); ++i) {
       needed.push_back(context.needs(i));

@@ -77,10 +77,28 @@ TEST(LikelihoodEstimates, ThresholdsHaveTheGradientOfTheSmoothedLoss) {
   EXPECT_LT(std::sqrt(variance / kRuns), 0.05 * density);
 }
 
+// Noise on weights: the same gradient, with more variance.
+TEST(LikelihoodEstimates, WeightsAndDirectionsAgreeOnAverage) {
+  const Perceptron model;
+  const Numbers exact = gradients(model, "backprop")[0];
+  for (const char* mode : {"weights,noise=gaussian", "weights,noise=rademacher,antithetic=yes",
+                           "weights,baseline=leave-one-out,noise=laplace", "forward",
+                           "forward,noise=gaussian,at_once=16"}) {
+    const std::vector<Numbers> runs =
+        gradients(model, fmt::format("likelihood:sigma=0.003,copies=64,mode={}", mode), 100);
+    EXPECT_GT(cosine(mean_of(runs), exact), 0.97) << mode;
+    EXPECT_LT(cosine(runs[0], exact), 0.97) << mode;
+  }
+  EXPECT_LT(relative_error(gradients(model, "likelihood:mode=forward,copies=128")[0], exact),
+            1e-12)
+      << "orthogonal directions, more than there are parameters";
+}
+
 TEST(LikelihoodEstimates, AnySplitOfTheCopiesHasTheSameDraws) {
   for (const char* settings :
        {"mode=layer", "mode=full,noise=gaussian", "mode=layer,noise=rademacher",
-        "mode=full,noise=laplace,baseline=leave-one-out", "mode=layer,antithetic=yes,keep=yes"}) {
+        "mode=full,noise=laplace,baseline=leave-one-out", "mode=layer,antithetic=yes,keep=yes",
+        "mode=weights,antithetic=yes", "mode=forward"}) {
     const std::string engine = fmt::format("likelihood:copies=8,{}", settings);
     const Numbers whole = gradients(Perceptron{}, engine)[0];
     for (const int at_once : {2, 4}) {
