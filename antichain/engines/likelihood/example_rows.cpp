@@ -105,8 +105,32 @@ ExampleRows::Found ExampleRows::before(Op op, int input, const Rows& rows, bool 
   return std::nullopt;
 }
 
+// Steps that carry nothing are examples themselves, as where an op is mapped one by one.
+bool ExampleRows::visit_independent_steps(Op op) {
+  const ChainLayout layout(op);
+  Found rows;
+  bool any = false;
+  for (int i = 0; i < layout.ys; ++i) {
+    if (const auto found = found_.find(op.output(i).id()); found != found_.end()) {
+      const bool counts_steps = found->second && found->second->axis == 0;
+      if (layout.states > 0 || !counts_steps || (any && !rows->is_own())) {
+        return false;
+      }
+      rows = found->second;
+      any = true;
+    }
+  }
+  for (int i = 0; any && i < op.num_inputs(); ++i) {
+    merge(op.input(i), i < layout.xs ? rows : std::nullopt);
+  }
+  return any;
+}
+
 // The steps are walked until what is known of the states that they carry holds for all of them.
 void ExampleRows::visit_chain(Op op) {
+  if (visit_independent_steps(op)) {
+    return;
+  }
   const ChainLayout layout(op);
   const RegionInfo& body = graph_.region(op.regions()[0]);
   const std::vector<Var> params = graph_.vars(body.params), results = graph_.vars(body.results);

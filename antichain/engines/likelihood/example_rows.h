@@ -35,6 +35,7 @@ class ExampleRows {
   void walk(RegionId region, bool is_body);
   void visit(Op op, bool is_body);
   void visit_chain(Op op);
+  bool visit_independent_steps(Op op);
   Found before(Op op, int input, const Rows& rows, bool is_body) const;
   void merge(Var value, const Found& found);
   Var matrix(const Rows& rows) const;

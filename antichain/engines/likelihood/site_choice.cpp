@@ -14,6 +14,7 @@
 #include "antichain/base/error.h"
 #include "antichain/graph/traversal.h"
 #include "antichain/ops/catalogue.h"
+#include "antichain/ops/control_flow/control_flow.h"
 #include "antichain/ops/op_cost.h"
 
 namespace antichain::likelihood {
@@ -44,17 +45,43 @@ std::vector<Op> ops_behind(Op op, Var value) {
   return behind;
 }
 
-// What a value reaches in a region by ops that have a slope, as far as `stops`.
-std::unordered_set<VarId> reached_by_slopes(Graph& graph, RegionId region, VarId value,
-                                            const std::unordered_set<VarId>& stops) {
-  std::unordered_set<VarId> reached = {value};
+using Values = std::unordered_set<VarId>;
+
+Values reached_by_slopes(Graph& graph, RegionId region, const Values& from, const Values& stops);
+
+bool reaches_any(Graph& graph, RegionId region, const Values& from, const Values& goals) {
+  const Values reached = reached_by_slopes(graph, region, from, goals);
+  return std::ranges::any_of(goals, [&](VarId goal) { return reached.contains(goal); });
+}
+
+// Says whether the steps of a chain, or a call, hand a gradient on from those inputs.
+bool has_slope_inside(Op op, const std::vector<bool>& inputs) {
+  if (&op.def() != &chain_def() && &op.def() != &call_def()) {
+    return true;
+  }
+  const RegionInfo& body = op.graph().region(op.regions()[0]);
+  const std::size_t first = &op.def() == &chain_def() ? 1 : 0;  // behind the step
+  Values from;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i]) {
+      from.insert(body.params[first + i]);
+    }
+  }
+  return reaches_any(op.graph(), op.regions()[0], from,
+                     Values(body.results.begin(), body.results.end()));
+}
+
+// What values reach in a region by ops that have a slope, as far as `stops`.
+Values reached_by_slopes(Graph& graph, RegionId region, const Values& from, const Values& stops) {
+  Values reached = from;
   for (Op next : schedule_region(graph, region)) {
-    const auto is_reached = [&](Var input) {
-      return is_float(input.dtype()) && reached.contains(input.id()) &&
-             (input.id() == value || !stops.contains(input.id()));
-    };
+    std::vector<bool> is_reached;
+    for (Var input : next.inputs()) {
+      is_reached.push_back(is_float(input.dtype()) && reached.contains(input.id()) &&
+                           (from.contains(input.id()) || !stops.contains(input.id())));
+    }
     if (has_derivative(next.def()) && !is_flat(next.def()) &&
-        std::ranges::any_of(next.inputs(), is_reached)) {
+        std::ranges::count(is_reached, true) > 0 && has_slope_inside(next, is_reached)) {
       for (Var output : next.outputs()) {
         if (is_float(output.dtype())) {
           reached.insert(output.id());
@@ -68,14 +95,13 @@ std::unordered_set<VarId> reached_by_slopes(Graph& graph, RegionId region, VarId
 // Says whether a gradient comes back to a site from the losses or from another site.
 bool has_slope_behind(Op op, const Site& site, const std::vector<Site>& sites) {
   Graph& graph = op.graph();
-  std::unordered_set<VarId> ends;
+  Values ends;
   for (const Site& other : sites) {
     ends.insert(other.value.id());
   }
-  const auto reaches_end = [&](RegionId region, VarId from, std::unordered_set<VarId> goals) {
+  const auto reaches_end = [&](RegionId region, VarId from, Values goals) {
     goals.erase(from);
-    const std::unordered_set<VarId> reached = reached_by_slopes(graph, region, from, goals);
-    return std::ranges::any_of(goals, [&](VarId goal) { return reached.contains(goal); });
+    return reaches_any(graph, region, {from}, goals);
   };
   for (VarId result : graph.region(op.regions()[0]).results) {
     ends.insert(result);
@@ -84,7 +110,7 @@ bool has_slope_behind(Op op, const Site& site, const std::vector<Site>& sites) {
     return reaches_end(op.regions()[0], site.value.id(), ends);
   }
   const RegionInfo& body = graph.region(site.chain.regions()[0]);
-  std::unordered_set<VarId> goals(body.results.begin(), body.results.end());
+  Values goals(body.results.begin(), body.results.end());
   goals.insert(ends.begin(), ends.end());
   return reaches_end(site.chain.regions()[0], site.value.id(), goals);
 }
