@@ -6,6 +6,7 @@
 #include "antichain/engines/likelihood/likelihood_options.h"
 #include "antichain/engines/likelihood/noise_sites.h"
 #include "antichain/engines/likelihood/site_choice.h"
+#include "antichain/engines/likelihood/watched.h"
 #include "antichain/engines/likelihood/weight_noise.h"
 #include "antichain/ops/control_flow/control_flow.h"
 #include "antichain/ops/vmap/vmap_region.h"
@@ -80,8 +81,13 @@ class LikelihoodEngine final : public GradientEngine {
   }
 
   std::vector<Var> differentiate(VjpContext& context) const override {
-    const Op op = context.op();
-    const Options set = read_options(settings(op));
+    const Options set = read_options(settings(context.op()));
+    const std::vector<Var> gradients = estimate(context, set);
+    return set.watch > 0 ? with_cosines(context, gradients, set.watch) : gradients;
+  }
+
+ private:
+  static std::vector<Var> estimate(VjpContext& context, const Options& set) {
     if (set.mode == Mode::weights) {
       return estimate_by_weights(context, set);
     }
@@ -92,7 +98,7 @@ class LikelihoodEngine final : public GradientEngine {
     for (int i = 0; i < context.num_inputs(); ++i) {
       needed.push_back(context.needs(i));
     }
-    return estimate_by_sites(context, find_sites(op, needed), set);
+    return estimate_by_sites(context, find_sites(context.op(), needed), set);
   }
 };
 
