@@ -58,8 +58,9 @@ double wrong_after_training(bool on_wrong_answers) {
 int main() {
   const double by_loss = wrong_after_training(false), directly = wrong_after_training(true);
   const double outliers = static_cast<double>(kOutliers) / static_cast<double>(kPoints);
-  fmt::print("wrong after training on cross-entropy {:.1f} %, on wrong answers {:.1f} %; outliers "
-             "{:.1f} %\n",
-             100 * by_loss, 100 * directly, 100 * outliers);
+  fmt::print(
+      "wrong after training on cross-entropy {:.1f} %, on wrong answers {:.1f} %; outliers "
+      "{:.1f} %\n",
+      100 * by_loss, 100 * directly, 100 * outliers);
   return directly < outliers + 0.05 && directly < by_loss ? 0 : 1;
 }

@@ -23,17 +23,17 @@ void respond(ac::KernelContext& context) {
 }
 
 const ac::OpDef& device_def() {
-  static const ac::OpDef def{
-      .name = "device",
-      .doc = "The response of a device.",
-      .dtypes = {ac::f32},
-      .infer = [](ac::InferContext& context) {
-        context.require_inputs(1);
-        return std::vector<ac::VarType>{context.type(0)};
-      },
-      .no_gradient = "nobody knows what is inside",
-      .vmap_serially = "the device answers one question at a time",
-      .reference = respond};
+  static const ac::OpDef def{.name = "device",
+                             .doc = "The response of a device.",
+                             .dtypes = {ac::f32},
+                             .infer =
+                                 [](ac::InferContext& context) {
+                                   context.require_inputs(1);
+                                   return std::vector<ac::VarType>{context.type(0)};
+                                 },
+                             .no_gradient = "nobody knows what is inside",
+                             .vmap_serially = "the device answers one question at a time",
+                             .reference = respond};
   return def;
 }
 

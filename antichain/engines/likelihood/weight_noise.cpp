@@ -46,8 +46,7 @@ class WeightNoise {
   /// turn, and returns the mean by input.
   std::vector<Var> mean_over_draws(
       const std::function<Var(Var numbers, const std::vector<Var>& directions)>& credit_of) {
-    const std::int64_t at_once =
-        options_.at_once > 0 ? options_.draws(options_.at_once) : draws_;
+    const std::int64_t at_once = options_.at_once > 0 ? options_.draws(options_.at_once) : draws_;
     Vars start;
     for (std::size_t i : moved_) {
       start.push_back(zeros(graph_, inputs_[i].dtype(), inputs_[i].shape()));
@@ -66,11 +65,10 @@ class WeightNoise {
       added.push_back(sums.back() + sum(square(cast(credit, f64))));
       return {added};
     };
-    Vars sums = at_once == draws_
-                    ? group(all_copies(graph_, draws_), start, {}).states
-                    : for_copies_in_turn(0, at_once, start, {}, draws_ / at_once, group, graph_,
-                                         context_.op().location())
-                          .last;
+    Vars sums = at_once == draws_ ? group(all_copies(graph_, draws_), start, {}).states
+                                  : for_copies_in_turn(0, at_once, start, {}, draws_ / at_once,
+                                                       group, graph_, context_.op().location())
+                                        .last;
     squares_ = sums.back();
     std::vector<Var> means(inputs_.size());
     for (std::size_t n = 0; n < moved_.size(); ++n) {
@@ -104,8 +102,8 @@ class WeightNoise {
     const double draws = static_cast<double>(draws_);
     const Var error = squares_ * elements * (scale * scale / (draws * draws)) - size / draws;
     Var& carrier = gradients[moved_[0]];
-    carrier = with_report(carrier, "standard_error",
-                          sqrt(maximum(error, 0) / maximum(size, 1e-300)));
+    carrier =
+        with_report(carrier, "standard_error", sqrt(maximum(error, 0) / maximum(size, 1e-300)));
     carrier = with_report(carrier, "noisy_runs",
                           scalar(graph_, f64, static_cast<double>(options_.copies)));
     return gradients;
@@ -207,8 +205,7 @@ std::vector<Var> estimate_by_directions(VjpContext& context, const Options& opti
       for (std::size_t i : noise.moved()) {
         wanted.push_back(arguments[i]);
       }
-      const std::vector<Var> losses =
-          inline_region(graph, context.op().regions()[0], arguments);
+      const std::vector<Var> losses = inline_region(graph, context.op().regions()[0], arguments);
       const Var moved = walk_forward(graph, wanted, along, losses)[0];
       require<NotSupported>(moved.valid(),
                             "engine 'likelihood': mode=forward needs the derivatives of all ops "

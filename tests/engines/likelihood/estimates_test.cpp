@@ -89,8 +89,7 @@ TEST(LikelihoodEstimates, WeightsAndDirectionsAgreeOnAverage) {
     EXPECT_GT(cosine(mean_of(runs), exact), 0.97) << mode;
     EXPECT_LT(cosine(runs[0], exact), 0.97) << mode;
   }
-  EXPECT_LT(relative_error(gradients(model, "likelihood:mode=forward,copies=128")[0], exact),
-            1e-12)
+  EXPECT_LT(relative_error(gradients(model, "likelihood:mode=forward,copies=128")[0], exact), 1e-12)
       << "orthogonal directions, more than there are parameters";
 }
 
