@@ -3,6 +3,8 @@
 
 #include "antichain/autodiff/grad.h"
 #include "antichain/graph/engine_plan.h"
+#include "antichain/nn/layers.h"
+#include "antichain/nn/losses.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/rows/reduce.h"
 #include "antichain/ops/state/state_ops.h"
@@ -10,7 +12,23 @@
 
 namespace antichain::likelihood_tests {
 
-// Planned for a step, without parameters and what is returned: losses and gradients are summed.
+using Build = std::function<Var(Graph&)>;  // the losses of the examples
+
+// Planned for a step, without parameters and what is returned: gradients are summed.
+std::size_t planned(const Build& build, const Feeds& feeds, const std::string& engine) {
+  Session session;
+  Graph graph = session.graph();
+  graph.choose_engines(EnginePlan::parse(engine));
+  const Var losses = build(graph);
+  std::vector<Var> lengths;
+  for (Var gradient : grad(mean(losses), parameters(graph), {.at = {losses}})) {
+    lengths.push_back(sum(square(gradient)));
+  }
+  const Executable run = session.compile(lengths);
+  run(feeds);
+  return run.memory_bytes();
+}
+
 std::size_t planned(int layers, const std::string& engine) {
   constexpr std::int64_t kBatch = 1024, kWidth = 64;
   const Perceptron model{
@@ -18,17 +36,10 @@ std::size_t planned(int layers, const std::string& engine) {
       .widths = std::vector<std::int64_t>(static_cast<std::size_t>(layers), kWidth),
       .activation = [](Var x) { return relu(x); },
       .dtype = f32};
-  Session session;
-  Graph graph = session.graph();
-  graph.choose_engines(EnginePlan::parse(engine));
-  const Var losses = model.build(graph);
-  std::vector<Var> lengths;
-  for (Var gradient : grad(mean(losses), parameters(graph), {.at = {losses}})) {
-    lengths.push_back(sum(square(gradient)));
-  }
-  const Executable run = session.compile(lengths);
-  run({{"x", Tensor::zeros(f32, {kBatch, kWidth})}, {"labels", Tensor::zeros(i64, {kBatch})}});
-  return run.memory_bytes();
+  return planned([&](Graph& graph) { return model.build(graph); },
+                 {{"x", Tensor::zeros(f32, {kBatch, kWidth})},
+                  {"labels", Tensor::zeros(i64, {kBatch})}},
+                 engine);
 }
 
 double part_of_exact(int layers, const std::string& mode) {
@@ -41,6 +52,31 @@ TEST(LikelihoodMemory, IsAThirdOfBackPropagations) {
   EXPECT_LE(part_of_exact(8, "full"), 0.3);
   EXPECT_LE(part_of_exact(8, "layer"), 0.4);  // beside a copy there is the value in front of it
   EXPECT_LE(part_of_exact(12, "layer"), 0.3);
+}
+
+// 16 convolutions.
+std::size_t planned_for_images(const std::string& engine) {
+  constexpr std::int64_t kBatch = 64, kSide = 12, kChannels = 8;
+  const auto build = [](Graph& graph) {
+    Var x = graph.input("x", f32, {"batch", kChannels, kSide, kSide});
+    for (int i = 0; i < 16; ++i) {
+      x = relu(nn::conv2d(x, kChannels, {3, 3}, {.name = fmt::format("conv_{}", i), .padding = {1, 1}}));
+    }
+    const Var logits = nn::linear(mean(x, {2, 3}), 10, {.name = "out"});
+    return nn::cross_entropy(logits, graph.input("labels", i64, {"batch"}));
+  };
+  return planned(build,
+                 {{"x", Tensor::zeros(f32, {kBatch, kChannels, kSide, kSide})},
+                  {"labels", Tensor::zeros(i64, {kBatch})}},
+                 engine);
+}
+
+TEST(LikelihoodMemory, OfImagesToo) {
+  const auto exact = static_cast<double>(planned_for_images("backprop"));
+  for (const char* mode : {"full", "layer"}) {
+    const std::string engine = "likelihood:copies=4,at_once=1,mode=";
+    EXPECT_LE(static_cast<double>(planned_for_images(engine + mode)), 0.3 * exact) << mode;
+  }
 }
 
 TEST(LikelihoodMemory, DoesNotGrowWithDepth) {
