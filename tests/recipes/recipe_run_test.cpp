@@ -302,6 +302,31 @@ TEST(GradientCheck, EnginesAreExactUpToRounding) {
   }
 }
 
+TEST(GradientCheck, OfAnEstimateSaysItsStandardError) {
+  const auto checked = [](const char* engine) {
+    return check_gradients(find_recipe("spirals"), context_with({{"engine", engine}}));
+  };
+  EXPECT_FALSE(checked("backprop").standard_error);
+  const GradientCheck mixed = checked("likelihood"),
+                      few = checked("likelihood:mode=layer,copies=8,noise=rademacher");
+  EXPECT_EQ(mixed.standard_error, 0) << "more orthogonal copies than logits";
+  EXPECT_LT(mixed.max_relative_error(), 0.05);
+  EXPECT_GT(few.standard_error, 0.5);
+  EXPECT_GT(few.max_relative_error(), 0.5);
+}
+
+TEST(RecipeRun, LearnsFromRunsWithNoise) {
+  const auto loss_by = [](const char* engine) {
+    RecipeRun run(find_recipe("spirals"), context_with({{"engine", engine}, {"epochs", "8"}}));
+    return run.summarize(run.train({})).train_loss;
+  };
+  const double exact = loss_by("backprop");
+  EXPECT_NEAR(loss_by("likelihood"), exact, 0.05);
+  for (const char* engine : {"likelihood:mode=layer,copies=64", "likelihood:mode=full,copies=128"}) {
+    EXPECT_NEAR(loss_by(engine), exact, 0.15) << engine;
+  }
+}
+
 TEST(GradientCheck, OfAChainByAScan) {
   const Recipe& recipe = find_recipe("bitstream-rnn");
   RecipeContext context = recipe.context();
