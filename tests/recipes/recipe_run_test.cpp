@@ -322,7 +322,8 @@ TEST(RecipeRun, LearnsFromRunsWithNoise) {
   };
   const double exact = loss_by("backprop");
   EXPECT_NEAR(loss_by("likelihood"), exact, 0.05);
-  for (const char* engine : {"likelihood:mode=layer,copies=64", "likelihood:mode=full,copies=128"}) {
+  for (const char* engine :
+       {"likelihood:mode=layer,copies=64", "likelihood:mode=full,copies=128"}) {
     EXPECT_NEAR(loss_by(engine), exact, 0.15) << engine;
   }
 }

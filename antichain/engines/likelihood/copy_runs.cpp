@@ -2,6 +2,7 @@
 
 #include <unordered_map>
 
+#include "antichain/engines/likelihood/noise_spread.h"
 #include "antichain/engines/likelihood/site_region.h"
 #include "antichain/graph/traversal.h"
 #include "antichain/ops/control_flow/control_flow.h"
@@ -32,7 +33,7 @@ RegionId noisy_region(const NoisyRun& run, const Options& options) {
     if (options.masks_inactive && run.sites[at.site].is_before_relu) {
       noise = select(greater(at.value, 0), noise, 0);
     }
-    return at.value + (at.log_sigma.valid() ? exp(at.log_sigma) * noise : options.sigma * noise);
+    return at.value + spread_noise(run.sites[at.site], at.spread, noise, options.sigma);
   };
   return scope.finish(SiteRegion(graph, run.op.regions()[0], arguments, run.sites, hook).results());
 }

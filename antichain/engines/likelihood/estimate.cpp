@@ -6,6 +6,7 @@
 #include "antichain/autodiff/walk.h"
 #include "antichain/engines/likelihood/copy_runs.h"
 #include "antichain/engines/likelihood/example_rows.h"
+#include "antichain/engines/likelihood/noise_spread.h"
 #include "antichain/engines/likelihood/site_choice.h"
 #include "antichain/engines/likelihood/site_region.h"
 #include "antichain/graph/traversal.h"
@@ -48,6 +49,7 @@ class Estimate {
     const ExampleRows rows(graph_, op_.regions()[0], [this](Var value) { return clean(value); });
     groups_ = choose_groups(op_, sites_, options_);
     noise_.resize(sites_.size());
+    require_spreads();
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       const std::int64_t draws = options_.draws(groups_[g].copies);
       Columns columns{.first = 0, .all = all_columns(groups_[g], rows)};
@@ -64,6 +66,18 @@ class Estimate {
   }
 
  private:
+  void require_spreads() const {
+    const bool has_signs =
+        options_.noise == NoiseKind::hadamard || options_.noise == NoiseKind::rademacher;
+    for (const Site& site : sites_) {
+      require(
+          !site.learns_spread || !has_signs,
+          "engine 'likelihood': the noise at '{}' learns its deviation, which noise of -1 and 1 "
+          "does not tell; take noise=gaussian or noise=laplace",
+          site.scope);
+    }
+  }
+
   // A value of the region without noise.
   Var clean(Var value) {
     if (!clean_) {
@@ -191,9 +205,9 @@ class Estimate {
     for (std::size_t site : at) {
       outputs.push_back(region.shown(site));
       seeds.push_back(estimated(site, key_of(key, site), region));
-      if (region.log_sigma(site).valid()) {
-        outputs.push_back(region.log_sigma(site));
-        seeds.push_back(by_log_sigma(site, key_of(key, site), region));
+      if (sites_[site].learns_spread) {
+        outputs.push_back(region.spread(site));
+        seeds.push_back(by_spread(site, key_of(key, site), region));
       }
     }
     add_gradients(outputs, seeds, arguments);
@@ -209,19 +223,20 @@ class Estimate {
     if (options_.masks_inactive && sites_[site].is_before_relu) {
       gradient = select(greater(region.shown(site), 0), gradient, 0);
     }
-    const Var log_sigma = region.log_sigma(site);
     squared_error_.push_back(noise.squared_error(credit, gradient));
     squared_size_.push_back(sum(square(cast(gradient, f64))));
-    return log_sigma.valid() ? gradient / exp(log_sigma) : gradient * (1 / options_.sigma);
+    return unspread(sites_[site], region.spread(site), gradient, options_.sigma);
   }
 
-  Var by_log_sigma(std::size_t site, Var key, const SiteRegion& region) const {
-    const Var log_sigma = region.log_sigma(site);
-    const Var spread =
+  // That by what spreads its noise.
+  Var by_spread(std::size_t site, Var key, const SiteRegion& region) const {
+    const Var sums =
         mean_over_draws(site, found_[group_of_.at(site)].even, [&](Var numbers, Var of_copies) {
-          return noise_[site]->spread(graph_.capture(key), numbers, of_copies);
+          return sites_[site].has_factor
+                     ? noise_[site]->moments(graph_.capture(key), numbers, of_copies)
+                     : noise_[site]->spread(graph_.capture(key), numbers, of_copies);
         });
-    return sum_to(spread, log_sigma.shape());
+    return spread_gradient(sites_[site], region.spread(site), sums);
   }
 
   bool is_read(int input) const {

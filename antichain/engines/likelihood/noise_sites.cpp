@@ -64,8 +64,13 @@ class Level {
       if (&op.def() == &chain_def() && !chain_.valid()) {
         find_in_chain(op, named, sites);
       } else if (named && &op.def() == &noise_site_def()) {
-        sites.push_back(site_at(op.output(), op.num_inputs() == 2 ? op.input(1) : Var(),
-                                op.attrs().get<std::string>("label")));
+        Site site = site_at(op.output(), op.attrs().get<std::string>("label"));
+        if (op.num_inputs() == 2) {
+          site.spread = op.input(1);
+          site.has_factor = op.attrs().get<bool>("has_factor");
+          site.learns_spread = use_of(op.input(1)) != Use::none;
+        }
+        sites.push_back(site);
       } else if (!named && is_product(op)) {
         add_product(op, sites);
       }
@@ -86,7 +91,7 @@ class Level {
     if (direct == inputs.rend()) {
       return;
     }
-    const Site site = site_at(with_bias(op.output()), {}, known_.at(direct->id()).scope);
+    const Site site = site_at(with_bias(op.output()), known_.at(direct->id()).scope);
     const auto is_same = [&site](const Site& known) { return known.value == site.value; };
     if (std::ranges::none_of(sites, is_same)) {
       sites.push_back(site);
@@ -123,7 +128,7 @@ class Level {
     }
   }
 
-  Site site_at(Var value, Var log_sigma, std::string scope) {
+  Site site_at(Var value, std::string scope) {
     static const OpDef& relu_op = find_op("relu");
     const std::vector<Op>& readers = readers_[value.id()];
     const bool is_before_relu =
@@ -131,7 +136,6 @@ class Level {
         std::ranges::all_of(readers, [](Op reader) { return &reader.def() == &relu_op; });
     return {.value = value,
             .chain = chain_,
-            .log_sigma = log_sigma,
             .scope = std::move(scope),
             .is_before_relu = is_before_relu};
   }

@@ -9,9 +9,11 @@
 namespace antichain::likelihood {
 
 struct Site {
-  Var value;                    // in the region or, where there is a chain, in its body
-  Op chain = {};                // whose steps have it; none: the region itself
-  Var log_sigma = {};           // beside the value; none: the deviation is the engine's
+  Var value;        // in the region or, where there is a chain, in its body
+  Op chain = {};    // whose steps have it; none: the region itself
+  Var spread = {};  // log_sigma or a factor; none: the deviation is the engine's
+  bool has_factor = false;
+  bool learns_spread = false;
   std::string scope = {};       // of the layer, as names of its parameters show it
   bool is_before_relu = false;  // and before nothing else
 

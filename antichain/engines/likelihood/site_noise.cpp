@@ -124,13 +124,18 @@ Var SiteNoise::credit_of_rows(Var credit) const {
              : matmul(credit, cast(rows_->reach, credit.dtype()), {.transpose_b = true});
 }
 
-Var SiteNoise::weighted_sum(Var credit, Var draws) const {
+// Draws times the credit of their rows.
+Var SiteNoise::credited(Var credit, Var draws) const {
   const Var own = cast(credit_of_rows(credit), draws.dtype());
   Dims shape(shape_.size(), 1);
   if (rows_) {
     shape[static_cast<std::size_t>(rows_->axis)] = shape_[static_cast<std::size_t>(rows_->axis)];
   }
-  return sum(reshape(own, behind(own.dim(0), shape)) * draws, {0});
+  return reshape(own, behind(own.dim(0), shape)) * draws;
+}
+
+Var SiteNoise::weighted_sum(Var credit, Var draws) const {
+  return sum(credited(credit, draws), {0});
 }
 
 // With common rows of a pattern the sum is a matrix product, in front of the signs.
@@ -153,11 +158,20 @@ Var SiteNoise::estimate(Var key, Var numbers, Var credit) const {
          signs(key);
 }
 
+Var SiteNoise::moments(Var key, Var numbers, Var credit) const {
+  const Draws draws = draw(key, numbers);
+  const Dim width = shape_.back();
+  const Var weighted = credited(credit, draws.score);
+  const auto as_rows = [&](Var values) {
+    return reshape(values, {numel(Dims(values.shape().begin(), values.shape().end() - 1)), width});
+  };
+  const Var total = sum(credited(credit, ones_like(draws.score))) /
+                    cast(dim_value(key.graph(), width), draws.score.dtype());
+  const Var unit = one_hot(iota(key.graph(), DType::i64, width), width, draws.score.dtype());
+  return matmul(as_rows(weighted), as_rows(draws.noise), {.transpose_a = true}) - unit * total;
+}
+
 Var SiteNoise::spread(Var key, Var numbers, Var credit) const {
-  const bool is_sign = kind_ == NoiseKind::hadamard || kind_ == NoiseKind::rademacher;
-  if (is_sign) {  // their square is 1, whatever is drawn
-    return zeros(key.graph(), dtype_, shape_);
-  }
   const Draws draws = draw(key, numbers);
   return weighted_sum(credit, draws.noise * draws.score - 1);
 }

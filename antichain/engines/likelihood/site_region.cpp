@@ -27,7 +27,7 @@ SiteRegion::SiteRegion(Graph& graph, RegionId region, std::span<const Var> argum
       hook_(hook),
       cloner_(graph, graph),
       shown_(sites.size()),
-      log_sigmas_(sites.size()) {
+      spreads_(sites.size()) {
   hook_.noise.resize(sites.size());
   hook_.shows.resize(sites.size());
   const std::vector<Var> params = graph.vars(graph.region(region).params);
@@ -69,15 +69,14 @@ void SiteRegion::copy(Op op) {
     }
     const Var value = cloner_(site.value);
     shown_[i] = hook_.shows[i] ? value : Var();
-    log_sigmas_[i] = site.log_sigma.valid() ? cloner_(site.log_sigma) : Var();
+    spreads_[i] = site.spread.valid() ? cloner_(site.spread) : Var();
     if (hook_.reached && hook_.shows[i]) {
       hook_.reached(*this, {i});
     }
     if (hook_.computes_again) {
       copy_layer_again(site.value);
     }
-    cloner_.map(site.value,
-                hook_.replace({i, cloner_(site.value), hook_.noise[i], log_sigmas_[i]}));
+    cloner_.map(site.value, hook_.replace({i, cloner_(site.value), hook_.noise[i], spreads_[i]}));
   }
 }
 
@@ -101,16 +100,16 @@ void SiteRegion::copy_layer_again(Var value) {
 }
 
 // The deviation of a site in a chain, as it is outside.
-Var SiteRegion::outer_log_sigma(std::size_t site, Op chain) const {
+Var SiteRegion::outer_spread(std::size_t site, Op chain) const {
   const ChainLayout layout(chain);
   const std::vector<VarId>& params = graph_.region(chain.regions()[0]).params;
   for (int i = layout.first_captured(); i < chain.num_inputs(); ++i) {
-    if (params[static_cast<std::size_t>(1 + i)] == sites_[site].log_sigma.id()) {
+    if (params[static_cast<std::size_t>(1 + i)] == sites_[site].spread.id()) {
       return cloner_(chain.input(i));
     }
   }
   fail<NotSupported>(
-      "engine 'likelihood': log_sigma of the noise site in '{}' is computed within the steps of a "
+      "engine 'likelihood': the spread of the noise site in '{}' is computed within the steps of a "
       "chain; compute it outside",
       sites_[site].scope);
 }
@@ -130,8 +129,8 @@ void SiteRegion::copy_chain(Op op) {
       noise_at[i] = xs.size();
       xs.push_back(hook_.noise[i]);
     }
-    if (is_here && sites_[i].log_sigma.valid()) {
-      log_sigmas_[i] = outer_log_sigma(i, op);
+    if (is_here && sites_[i].spread.valid()) {
+      spreads_[i] = outer_spread(i, op);
     }
   }
   std::vector<std::size_t> shown;

@@ -15,8 +15,8 @@ namespace antichain::likelihood {
 struct AtSite {
   std::size_t site;
   Var value;
-  Var noise;      // of this step; none where the site has none
-  Var log_sigma;  // none where it has none
+  Var noise;   // of this step; none where the site has none
+  Var spread;  // log_sigma or a factor; none where it has none
 };
 
 class SiteRegion;
@@ -41,8 +41,8 @@ class SiteRegion {
   std::vector<Var> results() const;
   /// Returns the value of a shown site, of all steps.
   Var shown(std::size_t site) const { return shown_[site]; }
-  /// Returns what log_sigma of a site is.
-  Var log_sigma(std::size_t site) const { return log_sigmas_[site]; }
+  /// Returns what spreads the noise of a site.
+  Var spread(std::size_t site) const { return spreads_[site]; }
   /// Returns what stands for a value of the region itself.
   Var operator()(Var original) const { return cloner_(original); }
 
@@ -51,14 +51,14 @@ class SiteRegion {
   void copy(Op op);
   void copy_chain(Op op);
   void copy_layer_again(Var value);
-  Var outer_log_sigma(std::size_t site, Op chain) const;
+  Var outer_spread(std::size_t site, Op chain) const;
 
   Graph& graph_;
   RegionId region_;
   const std::vector<Site>& sites_;
   SiteHook hook_;
   Cloner cloner_;
-  std::vector<Var> shown_, log_sigmas_;
+  std::vector<Var> shown_, spreads_;
 };
 
 }  // namespace antichain::likelihood

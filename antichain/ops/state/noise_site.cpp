@@ -13,7 +13,12 @@ std::vector<VarType> infer_noise_site(InferContext& context) {
   const bool has_sigma = context.num_inputs() == 2;
   context.require_inputs(has_sigma ? 2 : 1);
   context.require_dtype(0, kFloats);
-  if (has_sigma) {
+  if (has_sigma && context.attrs().get<bool>("has_factor")) {
+    context.require_same_dtype();
+    context.require_min_rank(0, 2);
+    const Dim width = context.shape(0).back();
+    context.unify(context.shape(1), {width, width}, "shapes of the factor and of [d, d]");
+  } else if (has_sigma) {
     context.require_same_dtype();
     context.unify(context.broadcast(context.shape(0), context.shape(1)), context.shape(0),
                   "shapes of the site and of what log_sigma is repeated to");
@@ -50,7 +55,10 @@ std::vector<Sample> noise_site_samples() {
   };
   return {{"plain", {{{2, 3}}}, plain},
           {"a deviation for all", {{{2, 3}}, {{}}}, with_sigma},
-          {"a deviation per unit", {{{2, 3}}, {{3}}}, with_sigma}};
+          {"a deviation per unit", {{{2, 3}}, {{3}}}, with_sigma},
+          {"a factor", {{{2, 3}}, {{3, 3}}}, [](Graph&, std::span<const Var> in) {
+             return std::vector<Var>{noise_site_with_factor(in[0], in[1])};
+           }}};
 }
 
 }  // namespace
@@ -59,7 +67,10 @@ const OpDef& noise_site_def() {
   static const OpDef def{
       .name = "noise_site",
       .doc = "Returns x; a place for noise of the engine `likelihood`.",
-      .attributes = {{"label", "its name, for messages and options", {std::string()}}},
+      .attributes = {{"label", "its name, for messages and options", {std::string()}},
+                     {"has_factor",
+                      "whether the second input is a factor of the covariance",
+                      {false}}},
       .on_any_device = true,
       .infer = infer_noise_site,
       .vjp = noise_site_vjp,
@@ -80,6 +91,11 @@ Var noise_site(const Operand& x) {
 Var noise_site(const Operand& x, const Operand& log_sigma) {
   return apply(noise_site_def(), {x, log_sigma},
                {{"label", x.var().graph().qualify("noise_site")}});
+}
+
+Var noise_site_with_factor(const Operand& x, const Operand& factor) {
+  return apply(noise_site_def(), {x, factor},
+               {{"label", x.var().graph().qualify("noise_site")}, {"has_factor", true}});
 }
 
 std::vector<const OpDef*> noise_family() { return {&noise_site_def()}; }

@@ -14,6 +14,11 @@ Var noise_site(const Operand& x);
 /// nothing depends on it.
 Var noise_site(const Operand& x, const Operand& log_sigma);
 
+/// Likewise, with noise that is correlated along the last axis, of d elements: independent noise
+/// times the transposed lower triangle of factor [d, d], whose diagonal must not be 0. The
+/// covariance is factor · factorᵀ, a Cholesky factor of it; it may be learned, too.
+Var noise_site_with_factor(const Operand& x, const Operand& factor);
+
 const OpDef& noise_site_def();
 
 std::vector<const OpDef*> noise_family();

@@ -6,6 +6,7 @@
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/rows/reduce.h"
 #include "antichain/ops/shape/creation.h"
+#include "antichain/ops/state/noise_site.h"
 #include "antichain/ops/state/state_ops.h"
 #include "tests/engines/likelihood/perceptron.h"
 
@@ -63,6 +64,17 @@ TEST(LikelihoodMessages, NoPlaceForNoise) {
                 grad(mean(losses), {w}, {.engine = "likelihood", .at = {losses}});
               }),
               "there is no place for noise; name one by noise_site(x)");
+}
+
+TEST(LikelihoodMessages, DeviationsThatSignsDoNotTell) {
+  expect_says(message_of([] {
+                Session session;
+                Graph graph = session.graph();
+                const Var w = parameter("w", ones(graph, f64, {3})), s = parameter("s", w * 0.1);
+                const Var losses = square(noise_site(w, s));
+                grad(mean(losses), {w, s}, {.engine = "likelihood", .at = {losses}});
+              }),
+              "take noise=gaussian or noise=laplace");
 }
 
 TEST(LikelihoodMessages, NoWayPastAThreshold) {

@@ -36,10 +36,10 @@ std::size_t planned(int layers, const std::string& engine) {
       .widths = std::vector<std::int64_t>(static_cast<std::size_t>(layers), kWidth),
       .activation = [](Var x) { return relu(x); },
       .dtype = f32};
-  return planned([&](Graph& graph) { return model.build(graph); },
-                 {{"x", Tensor::zeros(f32, {kBatch, kWidth})},
-                  {"labels", Tensor::zeros(i64, {kBatch})}},
-                 engine);
+  return planned(
+      [&](Graph& graph) { return model.build(graph); },
+      {{"x", Tensor::zeros(f32, {kBatch, kWidth})}, {"labels", Tensor::zeros(i64, {kBatch})}},
+      engine);
 }
 
 double part_of_exact(int layers, const std::string& mode) {
@@ -60,7 +60,8 @@ std::size_t planned_for_images(const std::string& engine) {
   const auto build = [](Graph& graph) {
     Var x = graph.input("x", f32, {"batch", kChannels, kSide, kSide});
     for (int i = 0; i < 16; ++i) {
-      x = relu(nn::conv2d(x, kChannels, {3, 3}, {.name = fmt::format("conv_{}", i), .padding = {1, 1}}));
+      x = relu(
+          nn::conv2d(x, kChannels, {3, 3}, {.name = fmt::format("conv_{}", i), .padding = {1, 1}}));
     }
     const Var logits = nn::linear(mean(x, {2, 3}), 10, {.name = "out"});
     return nn::cross_entropy(logits, graph.input("labels", i64, {"batch"}));

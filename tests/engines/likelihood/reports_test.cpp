@@ -102,6 +102,31 @@ TEST(LikelihoodNoise, DeviationsHaveTheirGradient) {
   }
 }
 
+// For z = m + L e the mean of zᵀQz is mᵀQm + tr(LᵀQL): its slope by L is the lower triangle of 2QL.
+TEST(LikelihoodNoise, CovariancesHaveTheirGradient) {
+  Session session({.seed = 4});
+  Graph graph = session.graph();
+  graph.choose_engines(EnginePlan::parse("likelihood:mode=layer,copies=4000,noise=gaussian"));
+  const Var weight = parameter("weight", constant(graph, Tensor::of<double>({1, 2}, {0.5, -1})));
+  const Var factor =
+      parameter("factor", constant(graph, Tensor::of<double>({2, 2}, {0.8, 9, -0.6, 0.5})));
+  const Var q = constant(graph, Tensor::of<double>({2, 2}, {2, 0.5, 0.5, 1}));
+  const Var z = noise_site_with_factor(matmul(ones(graph, f64, {2, 1}), weight), factor);
+  const Var losses = sum(z * matmul(z, q), {1});
+  const Executable run = session.compile(grad(sum(losses), {weight, factor}, {.at = {losses}}));
+  std::vector<Numbers> by_factor, by_weight;
+  for (int i = 0; i < 60; ++i) {
+    const std::vector<Tensor> found = run({}).tensors();
+    by_weight.push_back(found[0].to_vector<double>());
+    by_factor.push_back(found[1].to_vector<double>());
+  }
+  // Two rows each.
+  const Numbers of_weight = {2 * 2 * (2 * 0.5 - 0.5), 2 * 2 * (0.25 - 1)};
+  const Numbers of_factor = {4 * (2 * 0.8 - 0.3), 0, 4 * (0.4 - 0.6), 4 * 0.5};
+  EXPECT_LT(relative_error(mean_of(by_weight), of_weight), 0.05);
+  EXPECT_LT(relative_error(mean_of(by_factor), of_factor), 0.05);
+}
+
 TEST(LikelihoodNoise, SameBitsOnAnyNumberOfThreads) {
   const int before = num_threads();
   const auto run = [](int threads) {
