@@ -6,10 +6,10 @@
 #include "antichain/autodiff/walk.h"
 #include "antichain/engines/likelihood/copy_runs.h"
 #include "antichain/engines/likelihood/example_rows.h"
+#include "antichain/engines/likelihood/local_gradients.h"
 #include "antichain/engines/likelihood/noise_spread.h"
 #include "antichain/engines/likelihood/site_choice.h"
 #include "antichain/engines/likelihood/site_region.h"
-#include "antichain/graph/traversal.h"
 #include "antichain/ops/control_flow/control_flow.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/elementwise/gradient_ops.h"
@@ -175,12 +175,13 @@ class Estimate {
       const Var input = inputs_[static_cast<std::size_t>(i)];
       arguments.push_back(context_.needs(i) ? input : later(input));
     }
+    LocalGradients gradients(context_, arguments);
     const Var key = later(key_);
     SiteHook cut{.shows = std::vector<bool>(sites_.size()),
                  .replace = [](const AtSite& at) { return stop_gradient(at.value); },
                  .reached =
                      [&](const SiteRegion& region, const std::vector<std::size_t>& at) {
-                       walk_from(region, at, key, arguments);
+                       walk_from(region, at, key, gradients);
                      },
                  .computes_again = computes_again()};
     for (const SiteGroup& group : groups_) {
@@ -189,18 +190,17 @@ class Estimate {
       }
     }
     const SiteRegion region(graph_, op_.regions()[0], arguments, sites_, cut);
-    add_gradients(region.results(), {graph_.capture(context_.grad())}, arguments);
-    require_all();
-    return options_.reports ? with_reports() : gradients_;
+    gradients.add(region.results(), {graph_.capture(context_.grad())});
+    return options_.reports ? with_reports(gradients.all()) : gradients.all();
   }
 
   // Goes back from sites to the parameters in front of them, before what is behind them is built:
   // the values of a layer are no longer needed then.
   void walk_from(const SiteRegion& region, const std::vector<std::size_t>& at, Var key,
-                 const std::vector<Var>& arguments) {
+                 LocalGradients& gradients) {
     std::vector<Var> outputs, seeds;
-    if (computes_again() && !newest_.empty()) {
-      key = after_writes(key, newest_);
+    if (computes_again() && !gradients.newest().empty()) {
+      key = after_writes(key, gradients.newest());
     }
     for (std::size_t site : at) {
       outputs.push_back(region.shown(site));
@@ -210,7 +210,7 @@ class Estimate {
         seeds.push_back(by_spread(site, key_of(key, site), region));
       }
     }
-    add_gradients(outputs, seeds, arguments);
+    gradients.add(outputs, seeds);
   }
 
   // The estimated gradient by the values of a site.
@@ -239,49 +239,7 @@ class Estimate {
     return spread_gradient(sites_[site], region.spread(site), sums);
   }
 
-  bool is_read(int input) const {
-    const Var param =
-        graph_.var(graph_.region(op_.regions()[0]).params[static_cast<std::size_t>(input)]);
-    return std::ranges::any_of(schedule_region(graph_, op_.regions()[0]),
-                               [&](Op op) { return std::ranges::count(op.inputs(), param) > 0; });
-  }
-
-  void add_gradients(const std::vector<Var>& outputs, const std::vector<Var>& seeds,
-                     const std::vector<Var>& arguments) {
-    std::vector<std::size_t> places;
-    std::vector<Var> wanted;
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-      if (context_.needs(static_cast<int>(i))) {
-        places.push_back(i);
-        wanted.push_back(arguments[i]);
-      }
-    }
-    const std::vector<Var> reached = context_.walk_back(outputs, seeds, wanted);
-    gradients_.resize(arguments.size());
-    newest_.clear();
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      Var& sum = gradients_[places[i]];
-      if (reached[i].valid()) {
-        newest_.push_back(reached[i]);
-      }
-      sum = sum.valid() && reached[i].valid() ? sum + reached[i] : (sum.valid() ? sum : reached[i]);
-    }
-  }
-
-  void require_all() const {
-    for (int i = 0; i < context_.num_inputs(); ++i) {
-      const bool is_missing =
-          context_.needs(i) && !gradients_[static_cast<std::size_t>(i)].valid() && is_read(i);
-      require<NotSupported>(!is_missing,
-                            "engine 'likelihood': no gradient reaches {} from where it is "
-                            "estimated, since an op in between has no derivative; take "
-                            "mode=layer, or cut in front of that op",
-                            op_.input(i).name());
-    }
-  }
-
-  std::vector<Var> with_reports() const {
-    std::vector<Var> gradients = gradients_;
+  std::vector<Var> with_reports(std::vector<Var> gradients) const {
     const auto carrier = std::ranges::find_if(gradients, [](Var v) { return v.valid(); });
     if (carrier == gradients.end() || squared_error_.empty()) {
       return gradients;
@@ -313,7 +271,6 @@ class Estimate {
   std::vector<std::optional<SiteNoise>> noise_;            // by site
   std::vector<Found> found_;                               // by group
   std::vector<Var> squared_error_, squared_size_;
-  std::vector<Var> gradients_, newest_;
 };
 
 }  // namespace

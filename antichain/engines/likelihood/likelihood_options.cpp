@@ -39,7 +39,7 @@ std::vector<OptionSpec> option_specs() {
       {"copies", kInteger, "32", "noisy runs per site", 1, 65'536},
       one_of("noise", "hadamard", "its distribution; hadamard: orthogonal rows of -1 and 1",
              kNoises),
-      {"sigma", kNumber, "0.05", "deviation of the noise", kSmallestSigma, kLargestSigma},
+      {"sigma", kNumber, "0.01", "deviation of the noise", kSmallestSigma, kLargestSigma},
       one_of("antithetic", "no", "whether runs come in pairs with noise of opposite signs", kYesNo),
       one_of("baseline", "clean", "what is subtracted from the loss of a noisy run", kBaselines),
       one_of("inactive", "masked", "units that the relu behind them sets to 0",

@@ -9,7 +9,7 @@ namespace antichain::likelihood {
 Var spread_noise(const Site& site, Var spread, Var noise, double sigma);
 /// Returns the gradient by the value of a site, given that by its noise.
 Var unspread(const Site& site, Var spread, Var gradient, double sigma);
-/// Returns the gradient by `spread`, given what the copies say of it (SiteNoise::spread or moments).
+/// Returns the gradient by `spread`, given what the copies say of it: SiteNoise::spread or moments.
 Var spread_gradient(const Site& site, Var spread, Var sums);
 
 }  // namespace antichain::likelihood

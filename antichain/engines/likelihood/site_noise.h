@@ -40,8 +40,8 @@ class SiteNoise {
   /// Returns the sum over these copies of credit times (noise * score - 1): the derivative by the
   /// logarithm of the deviation.
   Var spread(Var key, Var numbers, Var credit) const;
-  /// Returns the sum over these copies and all rows of credit times (score noiseᵀ - 1) along the last
-  /// axis: [d, d].
+  /// Returns the sum over these copies and all rows of credit times (score noiseᵀ - 1) along the
+  /// last axis: [d, d].
   Var moments(Var key, Var numbers, Var credit) const;
   /// Returns credit of losses as that of the rows, or of everything: [copies, rows] or [copies].
   Var credit_of_rows(Var credit) const;
