@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "antichain/autodiff/walk.h"
 #include "antichain/engines/likelihood/copy_runs.h"
 #include "antichain/engines/likelihood/example_rows.h"
+#include "antichain/engines/likelihood/feedback.h"
 #include "antichain/engines/likelihood/local_gradients.h"
 #include "antichain/engines/likelihood/noise_spread.h"
 #include "antichain/engines/likelihood/site_choice.h"
@@ -60,7 +64,8 @@ class Estimate {
         noise_[site].emplace(shape, sites_[site].dtype(), own, options_.noise, draws, columns);
         columns.first += columns.all > 0 ? row_width(shape, own).constant() : 0;
       }
-      found_.push_back(credit(groups_[g], draws));
+      find_feedback(groups_[g], rows);
+      found_.push_back(without_predicted(groups_[g], credit(groups_[g], draws)));
     }
     return walk();
   }
@@ -127,6 +132,50 @@ class Estimate {
     return {.odd = weight * over, .even = weight * over};
   }
 
+  // The gradient by the values of the last site, which nothing noisy is behind.
+  Var gradient_of_last() {
+    SiteHook top{.shows = std::vector<bool>(sites_.size()),
+                 .replace = [](const AtSite& at) { return at.value; }};
+    top.shows.back() = true;
+    const SiteRegion region(graph_, op_.regions()[0], inputs_, sites_, top);
+    return context_.walk_back(region.results(), std::vector<Var>{graph_.capture(context_.grad())},
+                              std::vector<Var>{region.shown(sites_.size() - 1)})[0];
+  }
+
+  void find_feedback(const SiteGroup& group, const ExampleRows& rows) {
+    const std::size_t last = sites_.size() - 1;
+    if (!options_.learns_feedback || graph_.current_region() != kRootRegion ||
+        std::ranges::count(group.sites, last) > 0 ||
+        !Feedback::supports(sites_[last], rows.of(sites_[last]))) {
+      return;
+    }
+    for (std::size_t site : group.sites) {
+      if (Feedback::supports(sites_[site], rows.of(sites_[site]))) {
+        feedback_ = feedback_ ? feedback_ : Feedback(gradient_of_last());
+        is_predicted_.insert(site);
+      }
+    }
+  }
+
+  Var masked(std::size_t site, Var values, Var gradient) const {
+    const bool is_masked = options_.masks_inactive && sites_[site].is_before_relu;
+    return is_masked ? select(greater(values, 0), gradient, 0) : gradient;
+  }
+
+  // Takes out of the copies' losses what the predicted gradients say about them.
+  Found without_predicted(const SiteGroup& group, Found found) {
+    for (std::size_t site : group.sites) {
+      if (is_predicted_.contains(site)) {
+        const Var predicted =
+            masked(site, clean(sites_[site].value), feedback_->predicted(sites_[site]));
+        const Var moved = noise_[site]->project(
+            key_of(key_, site), all_copies(graph_, noise_[site]->count()), predicted);
+        found.odd = found.odd - cast(moved * options_.sigma, found.odd.dtype());
+      }
+    }
+    return found;
+  }
+
   bool computes_again() const { return !options_.keeps_values && options_.mode != Mode::mixed; }
 
   // Builds a value behind noisy runs.
@@ -191,7 +240,21 @@ class Estimate {
     }
     const SiteRegion region(graph_, op_.regions()[0], arguments, sites_, cut);
     gradients.add(region.results(), {graph_.capture(context_.grad())});
-    return options_.reports ? with_reports(gradients.all()) : gradients.all();
+    const std::vector<Var> found = with_feedback_learned(gradients.all());
+    return options_.reports ? with_reports(found) : found;
+  }
+
+  // Matrices are written once all of them have been read.
+  std::vector<Var> with_feedback_learned(std::vector<Var> gradients) const {
+    std::vector<Var> writes;
+    for (const Residual& of : learned_) {
+      writes.push_back(Feedback(of.exact).learn(sites_[of.site], of.residual));
+    }
+    const auto carrier = std::ranges::find_if(gradients, [](Var v) { return v.valid(); });
+    if (!writes.empty() && carrier != gradients.end()) {
+      *carrier = after_writes(*carrier, writes);
+    }
+    return gradients;
   }
 
   // Goes back from sites to the parameters in front of them, before what is behind them is built:
@@ -220,12 +283,18 @@ class Estimate {
     Var gradient = mean_over_draws(site, credit, [&](Var numbers, Var of_copies) {
       return noise.estimate(graph_.capture(key), numbers, of_copies);
     });
-    if (options_.masks_inactive && sites_[site].is_before_relu) {
-      gradient = select(greater(region.shown(site), 0), gradient, 0);
-    }
+    gradient = masked(site, region.shown(site), gradient);
     squared_error_.push_back(noise.squared_error(credit, gradient));
-    squared_size_.push_back(sum(square(cast(gradient, f64))));
-    return unspread(sites_[site], region.spread(site), gradient, options_.sigma);
+    if (!is_predicted_.contains(site)) {
+      squared_size_.push_back(sum(square(cast(gradient, f64))));
+      return unspread(sites_[site], region.spread(site), gradient, options_.sigma);
+    }
+    const Feedback feedback(later(feedback_->exact()));
+    const Var predicted = masked(site, region.shown(site), feedback.predicted(sites_[site]));
+    const Var residual = gradient * (1 / options_.sigma), total = predicted + residual;
+    squared_size_.push_back(sum(square(cast(total * options_.sigma, f64))));
+    learned_.push_back({site, feedback.exact(), residual});
+    return total;
   }
 
   // That by what spreads its noise.
@@ -271,6 +340,13 @@ class Estimate {
   std::vector<std::optional<SiteNoise>> noise_;            // by site
   std::vector<Found> found_;                               // by group
   std::vector<Var> squared_error_, squared_size_;
+  std::optional<Feedback> feedback_;
+  std::unordered_set<std::size_t> is_predicted_;  // sites
+  struct Residual {
+    std::size_t site;
+    Var exact, residual;
+  };
+  std::vector<Residual> learned_;
 };
 
 }  // namespace

@@ -54,6 +54,9 @@ std::vector<OptionSpec> option_specs() {
        .doc = "scopes of the sites that mode=mixed cuts at, with + between them; empty: by cuts"},
       one_of("allocation", "equal", "how modes layer and mixed divide copies among sites",
              {"equal", "cost"}),
+      one_of("feedback", "no",
+             "whether modes layer and full learn to predict gradients from that of the last site",
+             kYesNo),
       {"at_once", kInteger, "0", "copies that are computed at once; 0: all", 0, 65'536},
       one_of("keep", "no", "whether modes layer and full keep the values of the clean run", kYesNo),
       one_of("report", "yes", "whether standard errors and runs are reported", kYesNo),
@@ -75,6 +78,7 @@ Options read_options(const Settings& settings) {
   options.cuts = settings.integer("cuts");
   options.cut = settings.text("cut");
   options.allocates_by_cost = settings.text("allocation") == "cost";
+  options.learns_feedback = settings.text("feedback") == "yes";
   options.at_once = settings.integer("at_once");
   options.keeps_values = settings.text("keep") == "yes";
   options.reports = settings.text("report") == "yes";
@@ -93,6 +97,11 @@ Options read_options(const Settings& settings) {
           options.at_once);
   require(!options.antithetic || options.at_once != 1,
           "engine 'likelihood': at_once=1 parts antithetic pairs; take 2");
+  require(
+      !options.learns_feedback ||
+          ((options.mode == Mode::layer || options.mode == Mode::full) && options.keeps_last),
+      "engine 'likelihood': feedback=yes predicts from the exact gradient of the last site; take "
+      "it with mode=layer or mode=full, and last=exact");
   return options;
 }
 

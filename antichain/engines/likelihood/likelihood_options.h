@@ -32,6 +32,7 @@ struct Options {
   std::int64_t cuts = 1;
   std::string cut = {};  // scopes of the sites to cut at; empty: where needed, or the narrowest
   bool allocates_by_cost = false;
+  bool learns_feedback = false;
   std::int64_t at_once = 0;  // copies that are computed at once; 0: all of them
   bool keeps_values = false;
   bool reports = true;

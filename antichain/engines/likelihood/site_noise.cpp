@@ -158,6 +158,15 @@ Var SiteNoise::estimate(Var key, Var numbers, Var credit) const {
          signs(key);
 }
 
+Var SiteNoise::project(Var key, Var numbers, Var values) const {
+  ensure(rows_ && rows_->axis == 0 && shape_.size() == 2, "values of examples are projected");
+  if (pattern_.defined()) {
+    return matmul(gather(constant(key.graph(), pattern_), numbers), values * signs(key),
+                  {.transpose_b = true});
+  }
+  return sum(draw(key, numbers).noise * expand_dims(values, 0), {2});
+}
+
 Var SiteNoise::moments(Var key, Var numbers, Var credit) const {
   const Draws draws = draw(key, numbers);
   const Dim width = shape_.back();

@@ -37,6 +37,8 @@ class SiteNoise {
   /// Returns the sum over these copies of credit times score; credit [copies, losses] says how much
   /// more a copy's loss is than the baseline.
   Var estimate(Var key, Var numbers, Var credit) const;
+  /// Returns the products of these copies' noise with values, summed by row: [copies, rows].
+  Var project(Var key, Var numbers, Var values) const;
   /// Returns the sum over these copies of credit times (noise * score - 1): the derivative by the
   /// logarithm of the deviation.
   Var spread(Var key, Var numbers, Var credit) const;

@@ -38,6 +38,7 @@ TEST(LikelihoodMessages, Options) {
   expect_says(message_for("baseline=leave-one-out"), "take baseline=clean or another noise");
   expect_says(message_for("baseline=leave-one-out,noise=gaussian,copies=1"), "take 2 or more");
   expect_says(message_for("copies=8,at_once=3"), "copies=8 is no multiple of at_once=3");
+  expect_says(message_for("feedback=yes"), "take it with mode=layer or mode=full, and last=exact");
   expect_says(message_for("cut=layer_7"),
               "there is no noise site in 'layer_7' to cut at; there are: layer_0, layer_1");
 }

@@ -133,6 +133,26 @@ TEST(LikelihoodEstimates, ComeNearerWithCopies) {
 }
 
 // Everything between inputs and losses at once: no example may be credited with another's loss.
+TEST(LikelihoodEstimates, FeedbackLearnsWithoutABias) {
+  for (const char* mode : {"layer", "full", "layer,antithetic=yes", "full,noise=gaussian"}) {
+    const Perceptron model{.examples = 24, .widths = {16, 16, 3}};
+    const Numbers exact = gradients(model, "backprop")[0];
+    const auto errors = [&](const char* feedback) {
+      const std::vector<Numbers> runs = gradients(
+          model, fmt::format("likelihood:copies=4,sigma=0.01,feedback={},mode={}", feedback, mode),
+          200);
+      const std::vector<Numbers> late(runs.begin() + 100, runs.end());
+      double total = 0;
+      for (const Numbers& run : late) {
+        total += relative_error(run, exact) / 100;
+      }
+      EXPECT_LT(relative_error(mean_of(late), exact), 0.25 * total + 0.02) << mode;
+      return total;
+    };
+    EXPECT_LT(errors("yes"), 0.7 * errors("no")) << mode;
+  }
+}
+
 TEST(LikelihoodEstimates, MasksKeepTheVarianceDown) {
   const Perceptron model{.widths = {32, 3}, .activation = [](Var x) { return relu(x); }};
   const Numbers exact = gradients(model, "backprop")[0];
