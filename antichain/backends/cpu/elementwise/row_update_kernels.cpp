@@ -184,7 +184,6 @@ struct AddedRows {
 KernelFunction update_rows_by_product(UpdateLoop loop, const RowLoops& rows_of,
                                       const KernelContext& context) {
   const std::vector<std::string> states = updated_states(*context.attrs)[0];
-  const IsZero is_zero = is_zero_of(context.in(kGradient).dtype());
   const std::int64_t count = context.in(kGradient).numel();
   const std::int64_t gradient_rows = context.in(kSelection).numel();
   const std::int64_t width = context.in(kDense).shape()[1];
@@ -215,10 +214,11 @@ KernelFunction update_rows_by_product(UpdateLoop loop, const RowLoops& rows_of,
         parallel_ranges(gradient_rows, grain, [&](std::int64_t first, std::int64_t last) {
           const std::size_t sum_bytes =
               whole_cache_lines(static_cast<std::size_t>(width) * sizeof(double));
-          std::byte* const room =
-              thread_scratch(sum_bytes + static_cast<std::size_t>(width) * sizeof(T));
+          std::byte* const room = thread_scratch(4 * sum_bytes);
           auto* const sums = reinterpret_cast<double*>(room);
-          T* const gradient = reinterpret_cast<T*>(room + sum_bytes);
+          auto* const more_sums = reinterpret_cast<double*>(room + sum_bytes);
+          T* const gradient = reinterpret_cast<T*>(room + 2 * sum_bytes);
+          T* const added_row = reinterpret_cast<T*>(room + 3 * sum_bytes);
           for (std::int64_t k = first; k < last; ++k) {
             if (k + kRowsAhead < last && is_row(k + kRowsAhead)) {
               rows.prefetch(ids[k + kRowsAhead]);
@@ -232,20 +232,19 @@ KernelFunction update_rows_by_product(UpdateLoop loop, const RowLoops& rows_of,
               const std::int64_t from = (*row_of)[static_cast<std::size_t>(place)];
               rows_of.add(convert<double>(values[place]), dense + from * width, sums, width);
             }
-            for (std::int64_t i = 0; i < width; ++i) {
-              gradient[i] = convert<T>(sums[i]);
-            }
+            bool any = rows_of.round(sums, gradient, width);
             if (!added_places.empty()) {
-              std::fill_n(sums, width, 0.0);
+              std::fill_n(more_sums, width, 0.0);
               for (const std::int64_t place : added_places) {
-                rows_of.add(1, more + place * width, sums, width);
+                rows_of.add(1, more + place * width, more_sums, width);
               }
+              rows_of.round(more_sums, added_row, width);
               for (std::int64_t i = 0; i < width; ++i) {
-                gradient[i] =
-                    convert<T>(convert<double>(gradient[i]) + convert<double>(convert<T>(sums[i])));
+                sums[i] = convert<double>(gradient[i]) + convert<double>(added_row[i]);
               }
+              any = rows_of.round(sums, gradient, width);
             }
-            if (!is_zero(gradient, width)) {
+            if (any) {
               UpdatedMemory own{};
               for (std::size_t state = 0; state < rows.states; ++state) {
                 own.before[state] = own.after[state] = rows.at(state, ids[k]);
