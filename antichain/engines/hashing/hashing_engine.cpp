@@ -121,16 +121,16 @@ class HashingEngine final : public GradientEngine {
     return writes;
   }
 
-  bool has_row_gradient(Op op, int input) const override {
+  RowUpdates row_updates(Op op, int input) const override {
     if (&op.def() != &wide_layers_def()) {
-      return false;
+      return RowUpdates::none;
     }
     for (const WideLayer& layer : parts_of_wide_layers(op).layers) {
       if (layer.weight == op.input(input) || layer.bias == op.input(input)) {
-        return !layer.own.empty();
+        return layer.own.empty() ? RowUpdates::none : read_options(settings(op)).updates;
       }
     }
-    return false;
+    return RowUpdates::none;
   }
 
   std::string explain(Op op) const override {

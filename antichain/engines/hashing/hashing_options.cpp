@@ -40,7 +40,7 @@ std::int64_t default_pieces(std::int64_t units, int bits_per_piece) {
 
 // Units that an example needs for itself cost it memory that nobody else reads; those drawn for all
 // examples are one dense product, and as many as keep what they estimate near enough.
-constexpr std::int64_t kUsualOwn = 64, kFewestDrawn = 512, kMostDrawn = 2048, kUnitsPerDrawn = 256;
+constexpr std::int64_t kUsualOwn = 64, kFewestDrawn = 512, kMostDrawn = 2048, kUnitsPerDrawn = 32;
 
 void choose_active(Options& options, std::int64_t units) {
   ActiveOptions& active = options.active;
@@ -68,7 +68,7 @@ std::vector<OptionSpec> option_specs() {
       choice_option("transform", "norms", "how inner products of rows become angles",
                     HashSpec::transform_names()),
       {"K", kInteger, "0", "pieces of a code; 0: by the number of units", 0, HashSpec::kMostBits},
-      {"L", kInteger, "50", "hash tables", 1, 4096},
+      {"L", kInteger, "24", "hash tables", 1, 4096},
       {"probes", kInteger, "1", "buckets looked into per table", 1, HashSpec::kMostBits + 1},
       {"bucket", kInteger, "128", "units that a bucket holds", 1, 1e9},
       choice_option("policy", "reservoir", "which units stay in a bucket that is full",
@@ -90,6 +90,10 @@ std::vector<OptionSpec> option_specs() {
        "part of the codes that is out of date before rows are hashed; 0: any", 0, 1},
       {"new_functions", kInteger, "0",
        "steps from one draw of hash functions to the next; 0: never", 0, 1e9},
+      choice_option("updates", "ordered",
+                    "how rows are updated: each once, with the same bits in every run, or hogwild: "
+                    "by every example at once without locks, so that no two runs are the same",
+                    {"ordered", "hogwild"}),
       choice_option("inference", "dense", "how evaluation computes the layers",
                     {"dense", "hashed"}),
       choice_option("when", "where_faster", "whether to hash layers for which that is slower",
@@ -121,6 +125,8 @@ Options read_options(const Settings& settings) {
   options.rehash_all = settings.text("rehash_rows") == "all";
   options.drift = settings.number("drift");
   options.new_functions = settings.integer("new_functions");
+  options.updates =
+      settings.text("updates") == "hogwild" ? RowUpdates::lock_free : RowUpdates::ordered;
   options.hashed_inference = settings.text("inference") == "hashed";
   options.when = settings.text("when") == "always" ? When::always : When::where_faster;
   return options;

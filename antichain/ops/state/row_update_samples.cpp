@@ -95,8 +95,8 @@ Sample product_sample(bool matrix, bool adds_rows, Build build) {
 }  // namespace
 
 std::vector<Sample> row_update_samples(const OpDef& def, int states, std::size_t numbers) {
-  const auto build = [=, &def](Graph& graph, std::span<const Var> in, const Dims& shape,
-                               bool when) {
+  const auto build_by = [=, &def](bool lock_free, Graph& graph, std::span<const Var> in,
+                                  const Dims& shape, bool when) {
     std::vector<std::string> names;
     for (int i = 0; i < states; ++i) {
       const DType dtype = i == 0 ? in[0].dtype() : buffer_dtype(in[0].dtype());
@@ -112,16 +112,25 @@ std::vector<Sample> row_update_samples(const OpDef& def, int states, std::size_t
     if (in.size() > 2) {  // the other factors of a product
       inputs.insert(inputs.end(), in.begin() + 2, in.end());
     }
-    std::vector<Var> results = graph.add(def, inputs, update_attributes({names})).outputs();
+    Attrs attrs = update_attributes({names});
+    attrs.set(kLockFree, lock_free);
+    std::vector<Var> results = graph.add(def, inputs, attrs).outputs();
     for (std::size_t i = 1; i < names.size(); ++i) {
       results.push_back(read_state(graph, names[i]));
     }
     return results;
   };
+  const auto build = [build_by](Graph& graph, std::span<const Var> in, const Dims& shape,
+                                bool when) { return build_by(false, graph, in, shape, when); };
+  const auto lock_free = [build_by](Graph& graph, std::span<const Var> in, const Dims& shape,
+                                    bool when) { return build_by(true, graph, in, shape, when); };
   std::vector<Sample> samples = row_samples(build);
   for (const bool adds_rows : {false, true}) {
     samples.push_back(product_sample(true, adds_rows, build));
     samples.push_back(product_sample(false, adds_rows, build));
+    // Of so few rows that one thread takes them all.
+    samples.push_back(product_sample(true, adds_rows, lock_free));
+    samples.back().label += ", lock-free";
   }
   return samples;
 }

@@ -259,6 +259,77 @@ KernelFunction update_rows_by_product(UpdateLoop loop, const RowLoops& rows_of,
   };
 }
 
+// Each value of a product changes its row by itself, by whichever thread has its example: races are
+// meant (row_updates.h).
+KernelFunction update_rows_lock_free(UpdateLoop loop, const RowLoops& rows_of,
+                                     const KernelContext& context) {
+  const std::vector<std::string> states = updated_states(*context.attrs)[0];
+  const std::int64_t gradient_rows = context.in(kSelection).numel();
+  const std::int64_t width = context.in(kDense).shape()[1];
+  const bool adds_rows = context.num_inputs() == kSumInputs;
+  const std::int64_t grain =
+      std::max<std::int64_t>(1, kElementGrain / std::max<std::int64_t>(1, width));
+  return [=, &rows_of](KernelContext& run) {
+    if (run.in(kWhen).item<bool>()) {
+      check_indices(run, kSlots, gradient_rows);
+      const TableRows rows = table_rows(run, states);
+      const double* const numbers = run.in(kNumbersInput).data<double>();
+      const std::int64_t* const ids = run.in(kSelection).data<std::int64_t>();
+      const auto update = [&](std::int64_t slot, const void* gradient) {
+        if (ids[slot] >= 0 && ids[slot] < rows.layout.state_rows) {
+          UpdatedMemory own{};
+          for (std::size_t state = 0; state < rows.states; ++state) {
+            own.before[state] = own.after[state] = rows.at(state, ids[slot]);
+          }
+          loop(own.before.data(), own.after.data(), gradient, numbers, 0, width);
+        }
+      };
+      visit_dtype(run.in(kGradient).dtype(), [&](auto zero) {
+        using T = decltype(zero);
+        const T *values = run.in(kGradient).data<T>(), *dense = run.in(kDense).data<T>();
+        const std::int64_t* const starts = run.in(kRowStarts).data<std::int64_t>();
+        const std::int64_t* const slots = run.in(kSlots).data<std::int64_t>();
+        const std::int64_t examples = run.in(kRowStarts).numel() - 1;
+        const std::int64_t per_example =
+            run.in(kGradient).numel() / std::max<std::int64_t>(1, examples);
+        parallel_ranges(
+            examples, std::max<std::int64_t>(1, grain / std::max<std::int64_t>(1, per_example)),
+            [&](std::int64_t first, std::int64_t last) {
+              const std::size_t sum_bytes =
+                  whole_cache_lines(static_cast<std::size_t>(width) * sizeof(double));
+              std::byte* const room = thread_scratch(2 * sum_bytes);
+              auto* const product = reinterpret_cast<double*>(room);
+              for (std::int64_t place = starts[first]; place < starts[last]; ++place) {
+                while (place >= starts[first + 1]) {
+                  ++first;
+                }
+                std::fill_n(product, width, 0.0);
+                rows_of.add(convert<double>(values[place]), dense + first * width, product, width);
+                if (rows_of.round(product, room + sum_bytes, width)) {
+                  update(slots[place], room + sum_bytes);
+                }
+              }
+            });
+      });
+      if (adds_rows) {
+        check_indices(run, kAddedSlots, gradient_rows);
+        const std::int64_t* const slots = run.in(kAddedSlots).data<std::int64_t>();
+        const auto* const more = static_cast<const std::byte*>(run.in(kAddedRows).raw());
+        const IsZero is_zero = is_zero_of(run.in(kGradient).dtype());
+        parallel_ranges(run.in(kAddedSlots).numel(), grain,
+                        [&](std::int64_t first, std::int64_t last) {
+                          for (std::int64_t k = first; k < last; ++k) {
+                            if (!is_zero(more + k * rows.first_bytes, width)) {
+                              update(slots[k], more + k * rows.first_bytes);
+                            }
+                          }
+                        });
+      }
+    }
+    run.out() = run.states->get(states[0], *run.device);
+  };
+}
+
 KernelFunction accumulate_rows_by(UpdateLoop loop, const KernelContext& context) {
   const std::vector<std::string> states = updated_states(*context.attrs)[0];
   const IsZero is_zero = is_zero_of(context.in(kGradient).dtype());
@@ -348,17 +419,20 @@ void register_row_updates(KernelTable& kernels) {
     const auto add = [&](const OpDef& whole, const OpDef& rows, auto by) {
       const UpdateRow* const row = update_loops<kLevel>().find(whole.name);
       ensure(row != nullptr, "there is no loop for {}", whole.name);
-      kernels.add(rows, {.name = std::string(name(kLevel)) + " step of rows",
-                         .supports = [](Op) { return cpu_supports(kLevel); },
-                         .plan =
-                             [row, by](const KernelContext& context) {
-                               const DType dtype = context.in(0).dtype();
-                               const UpdateLoop loop = row->loops[static_cast<int>(dtype)];
-                               return context.num_inputs() >= kProductInputs
-                                          ? update_rows_by_product(loop, row_loops<kLevel>(dtype),
-                                                                   context)
-                                          : by(loop, context);
-                             }});
+      kernels.add(
+          rows, {.name = std::string(name(kLevel)) + " step of rows",
+                 .supports = [](Op) { return cpu_supports(kLevel); },
+                 .plan =
+                     [row, by](const KernelContext& context) {
+                       const DType dtype = context.in(0).dtype();
+                       const UpdateLoop loop = row->loops[static_cast<int>(dtype)];
+                       if (context.num_inputs() < kProductInputs) {
+                         return by(loop, context);
+                       }
+                       return context.attr<bool>(kLockFree)
+                                  ? update_rows_lock_free(loop, row_loops<kLevel>(dtype), context)
+                                  : update_rows_by_product(loop, row_loops<kLevel>(dtype), context);
+                     }});
     };
     for (const RowRule& rule : row_rules()) {
       add(*rule.whole, *rule.rows, update_rows_by);
