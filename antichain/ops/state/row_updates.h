@@ -9,11 +9,14 @@
 // or the gradient on those rows as a product that has not been computed: Sᵀ D, with S in CSR form
 //   values[n], ids (i64[count]), slots (i64[n]: columns of S, below count),
 //   row_starts (i64[m + 1]), D [m, width]
-// and perhaps rows [s, width] that are added to it, with their slots (i64[s]): so that what is added
-// up for a row is used at once and kept nowhere (the pass fuse-row-updates). With the attribute
-// lock_free nothing is added up: the rule is applied to a row for each value of a product by itself,
-// by several threads at once without locks (HOGWILD: Recht et al., 2011). Threads that change the
-// same row at the same time may lose a change of each other's: no two runs are the same.
+// and perhaps rows [s, width] that are added to it, with their slots (i64[s]): so that what is
+// added up for a row is used at once and kept nowhere (the pass fuse-row-updates).
+//
+// With the attribute lock_free nothing is added up: the rule is applied to a row for each value of
+// a product by itself, by several threads at once without locks (HOGWILD: Recht et al., 2011).
+// Threads that change the same row at the same time may lose a change of each other's: no two runs
+// are the same.
+//
 // The pass row-gradients (antichain/passes/simplify/row_gradients.h) brings the first form to the
 // second where it can; both give the same bits.
 #pragma once
