@@ -73,9 +73,7 @@ std::vector<Var> decompose_wide_layers(Op op) {
     return {logits};
   }
   logits = cast(logits, buffer_dtype(logits.dtype()));
-  const Var chosen = take_along(gather(logits, examples_of(parts.truth)),
-                                expand_dims(cast(parts.truth.labels, DType::i64), 1), 1);
-  return {label_losses(logsumexp(logits, {1}), squeeze(chosen, 1), parts.truth)};
+  return {label_losses(logsumexp(logits, {1}), label_logits_of(logits, parts.truth), parts.truth)};
 }
 
 using Matrix = std::vector<double>;
