@@ -2,6 +2,10 @@
 // built.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <fstream>
+#include <iterator>
+
 #include "antichain/autodiff/grad.h"
 #include "antichain/nn/wide.h"
 #include "antichain/ops/control_flow/control_flow.h"
@@ -10,6 +14,7 @@
 #include "antichain/ops/shape/creation.h"
 #include "antichain/ops/wide/wide_layers.h"
 #include "antichain/session/session.h"
+#include "tests/build_paths.h"
 #include "tests/tensor/expect_error.h"
 
 namespace antichain::hashing_tests::hashing_options_test {
@@ -43,6 +48,15 @@ TEST(HashingOptions, EveryOneIsKnownAndExplained) {
     SCOPED_TRACE(option.name);
     EXPECT_FALSE(option.doc.empty());
     EXPECT_NO_THROW(build({"hashing", {{option.name, option.fallback}, {"L", 3}}}));
+  }
+}
+
+TEST(HashingOptions, ThePageForUsersHasEach) {
+  std::ifstream file(source_folder() / "docs/hashing.md");
+  const std::string page((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const Session session;
+  for (const OptionSpec& option : session.engines().find("hashing").options()) {
+    EXPECT_NE(page.find("\n| `" + option.name + "` | "), std::string::npos) << option.name;
   }
 }
 
