@@ -5,6 +5,7 @@
 #include <random>
 
 #include "antichain/nn/wide.h"
+#include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/rows/reduce.h"
 #include "antichain/optim/adam.h"
 
@@ -29,10 +30,12 @@ HashedTraining::HashedTraining(const TrainingOptions& options)
                             .row_starts = graph.input("starts", i64, {graph.dim("batch") + 1})};
   const std::string engine =
       "hashing:when=always" + (options.engine.empty() ? "" : "," + options.engine);
-  const Var loss = mean(nn::wide_losses(
-      x, options.widths, truth, {.name = "out", .engine = engine, .weight = nn::normal(0, 0.3)}));
-  step_ = std::make_unique<Executable>(
-      session_.compile({loss}, {.updates = optim::adam(loss, {.lr = options.lr})}));
+  const Var loss =
+      mean(nn::wide_losses(cast(x, options.compute), options.widths, truth,
+                           {.name = "out", .engine = engine, .weight = nn::normal(0, 0.3)}));
+  step_ = std::make_unique<Executable>(session_.compile(
+      {loss}, {.updates = options.optimiser ? options.optimiser(loss)
+                                            : optim::adam(loss, {.lr = options.lr})}));
   std::mt19937_64 generator(17);
   for (std::int64_t label = 0; label < options.widths.back(); ++label) {
     prototypes_.push_back(normal_numbers(generator, options.features, 1));

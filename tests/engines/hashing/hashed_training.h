@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +11,8 @@
 
 namespace antichain::hashing_tests {
 
+using Optimiser = std::function<std::vector<Var>(Var loss)>;
+
 struct TrainingOptions {
   std::string engine = {};  // options of the engine, "active=20,K=3"; when=always is among them
   std::vector<std::int64_t> widths = {300};
@@ -17,6 +20,8 @@ struct TrainingOptions {
   std::int64_t examples = 24;
   double lr = 0.02;
   std::int64_t seed = 5;
+  DType compute = DType::f32;
+  Optimiser optimiser = {};  // instead of Adam
 };
 
 class HashedTraining {

@@ -5,7 +5,15 @@
 #include <cmath>
 #include <map>
 
+#include "antichain/autodiff/grad.h"
 #include "antichain/backends/cpu/threads/parallel.h"
+#include "antichain/nn/wide.h"
+#include "antichain/ops/rows/reduce.h"
+#include "antichain/optim/adagrad.h"
+#include "antichain/optim/adam.h"
+#include "antichain/optim/rmsprop.h"
+#include "antichain/optim/sgd.h"
+#include "antichain/session/eager.h"
 #include "tests/engines/hashing/hashed_training.h"
 
 namespace antichain::hashing_tests::hashing_training_test {
@@ -40,6 +48,21 @@ TEST(HashingTraining, LearnsInEveryForm) {
     const double first = training.step();
     EXPECT_LT(training.steps(250), 0.5 * first) << form.widths.size() << " layers";
   }
+}
+
+// A race that loses a few changes: no bits to compare, but it learns, on one thread and on several.
+TEST(HashingTraining, LearnsWithoutLocks) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "it is a race, and meant to be";
+#endif
+  const int before = cpu::num_threads();
+  for (const int threads : {1, 2, 5}) {
+    cpu::set_num_threads(threads);
+    HashedTraining training({.engine = "active=80,K=4,updates=hogwild", .lr = 0.005});
+    const double first = training.step();
+    EXPECT_LT(training.steps(200), 0.7 * first) << threads << " threads";
+  }
+  cpu::set_num_threads(before);
 }
 
 TEST(HashingTraining, LearnsByEveryFamilyTransformAndSelection) {
@@ -137,6 +160,75 @@ TEST(HashingTraining, ReportsSharesOfUnits) {
   const double found = report(training, "found_share");
   EXPECT_GT(found, 0.1);
   EXPECT_LE(found, 0.75 + 1e-9);  // a quarter is drawn
+}
+
+// In eager mode a step at a time, on the same states: with all units the losses are those of the
+// layer as it is, with some they are near.
+TEST(HashingTraining, InEagerMode) {
+  const auto loss = [](const std::string& engine) {
+    Session session({.seed = 2});
+    Eager eager(session);
+    const Var x = eager(Tensor::full(f64, {3, 4}, 0.5));
+    const nn::LabelSets truth{.labels = eager(Tensor::of<std::int64_t>({3}, {7, 0, 11})),
+                              .row_starts = eager(Tensor::of<std::int64_t>({4}, {0, 1, 2, 3}))};
+    const Var losses = nn::wide_losses(x, {50}, truth, {.name = "out", .engine = engine});
+    const Var slope = grad(sum(losses), x);
+    return std::pair(losses.value().to_vector<double>()[0], slope.value().to_vector<double>()[0]);
+  };
+  const auto exact = loss("backprop"), all = loss("hashing:when=always,K=2,active=50"),
+             some = loss("hashing:when=always,K=2,active=30");
+  EXPECT_NEAR(all.first, exact.first, 1e-9);
+  EXPECT_NEAR(all.second, exact.second, 1e-9);
+  EXPECT_NEAR(some.first, exact.first, 0.1);
+}
+
+// What an optimiser does with a gradient of rows: lazily where it can.
+TEST(HashingTraining, ByEveryOptimiser) {
+  const std::vector<std::pair<const char*, Optimiser>> optimisers = {
+      {"sgd", [](Var loss) { return optim::sgd(loss, {.lr = 0.5, .momentum = 0.9}); }},
+      {"adamw", [](Var loss) { return optim::adamw(loss, {.lr = 0.02, .weight_decay = 0.01}); }},
+      {"adagrad", [](Var loss) { return optim::adagrad(loss, {.lr = 0.1}); }},
+      {"rmsprop", [](Var loss) { return optim::rmsprop(loss, {.lr = 0.01}); }},
+      {"lamb", [](Var loss) { return optim::lamb(loss, {.lr = 0.02}); }},
+      {"clipped",
+       [](Var loss) { return optim::adam(loss, {.lr = 0.02, .step = {.clip_norm = 1}}); }},
+      {"accumulating",
+       [](Var loss) { return optim::adam(loss, {.lr = 0.04, .step = {.accumulate = 2}}); }},
+      {"scaled", [](Var loss) {
+         return optim::adam(loss, {.lr = 0.02, .step = {.loss_scaling = {.scale = 64}}});
+       }}};
+  for (const auto& [name, optimiser] : optimisers) {
+    SCOPED_TRACE(name);
+    HashedTraining training({.engine = "active=80,K=4", .optimiser = optimiser});
+    const double first = training.step();
+    EXPECT_LT(training.steps(200), 0.7 * first);
+  }
+}
+
+// Rows that a step does not use keep their bits, and so do their moments.
+TEST(HashingTraining, OtherRowsStay) {
+  HashedTraining training({.engine = "active=20,K=4,drawn=0.2,rehash=1000", .examples = 2});
+  const Tensor before = training.state("0.weight").clone();
+  training.step();
+  const Tensor used = training.own_state("marks"), after = training.state("0.weight");
+  int changed = 0;
+  for (std::int64_t unit = 0; unit < 300; ++unit) {
+    const float* const row = after.data<float>() + unit * 16;
+    const bool is_same = std::equal(row, row + 16, before.data<float>() + unit * 16);
+    changed += is_same ? 0 : 1;
+    EXPECT_TRUE(is_same || used.data<bool>()[unit]) << unit;
+  }
+  EXPECT_GE(changed, 20);
+  EXPECT_LE(changed, 40);
+}
+
+TEST(HashingTraining, LearnsInMixedPrecision) {
+  for (const char* engine : {"active=80,K=4", "active=120,K=4,for=batch"}) {
+    HashedTraining training({.engine = engine, .compute = DType::bf16});
+    EXPECT_EQ(training.state("0.weight").dtype(), DType::f32);
+    const double first = training.step();
+    EXPECT_LT(training.steps(200), 0.6 * first) << engine;
+  }
 }
 
 // A batch of another size is another frame of the same executable, with the same tables.
