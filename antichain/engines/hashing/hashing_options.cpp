@@ -94,8 +94,11 @@ std::vector<OptionSpec> option_specs() {
                     "how rows are updated: each once, with the same bits in every run, or hogwild: "
                     "by every example at once without locks, so that no two runs are the same",
                     {"ordered", "hogwild"}),
-      choice_option("inference", "dense", "how evaluation computes the layers",
+      choice_option("inference", "dense",
+                    "how evaluation computes the layers; hashed also means when=always",
                     {"dense", "hashed"}),
+      {"inference_share", kNumber, "0",
+       "part of the units that evaluation computes, for inference=hashed; 0: as in training", 0, 1},
       choice_option("when", "where_faster", "whether to hash layers for which that is slower",
                     {"where_faster", "always"}),
   };
@@ -128,7 +131,9 @@ Options read_options(const Settings& settings) {
   options.updates =
       settings.text("updates") == "hogwild" ? RowUpdates::lock_free : RowUpdates::ordered;
   options.hashed_inference = settings.text("inference") == "hashed";
-  options.when = settings.text("when") == "always" ? When::always : When::where_faster;
+  options.inference_share = settings.number("inference_share");
+  options.when = settings.text("when") == "always" || options.hashed_inference ? When::always
+                                                                               : When::where_faster;
   return options;
 }
 

@@ -27,6 +27,7 @@ struct Options {
   std::int64_t new_functions = 0;  // steps from one draw of functions to the next; 0: never
   RowUpdates updates = RowUpdates::ordered;
   bool hashed_inference = false;
+  double inference_share = 0;  // of the units that are computed then; 0: as many as in training
   When when = When::where_faster;
 };
 
