@@ -41,10 +41,16 @@ std::int64_t default_pieces(std::int64_t units, int bits_per_piece) {
 // Units that an example needs for itself cost it memory that nobody else reads; those drawn for all
 // examples are one dense product, and as many as keep what they estimate near enough.
 constexpr std::int64_t kUsualOwn = 64, kFewestDrawn = 512, kMostDrawn = 2048, kUnitsPerDrawn = 32;
+constexpr std::int64_t kFewestOwn = 8;  // true labels are among them
+// Of all examples together.
+constexpr std::int64_t kUnitsPerShared = 16, kFewestShared = 1024, kMostShared = 4096;
 
 void choose_active(Options& options, std::int64_t units) {
   ActiveOptions& active = options.active;
-  if (active.active == 0 && options.share == 0) {
+  if (active.active == 0 && options.share == 0 && active.shared) {
+    active.active = std::clamp(units / kUnitsPerShared, kFewestShared, kMostShared);
+    active.drawn = active.active / 2;
+  } else if (active.active == 0 && options.share == 0) {
     active.drawn = std::clamp(units / kUnitsPerDrawn, kFewestDrawn, kMostDrawn);
     active.active = active.drawn + kUsualOwn;
   } else {
@@ -52,7 +58,9 @@ void choose_active(Options& options, std::int64_t units) {
       active.active = std::llround(options.share * static_cast<double>(units));
     }
     active.active = std::clamp<std::int64_t>(active.active, 1, units);
-    active.drawn = std::llround(options.drawn_share * static_cast<double>(active.active));
+    active.drawn = std::min<std::int64_t>(
+        std::llround(options.drawn_share * static_cast<double>(active.active)),
+        active.active - std::min(kFewestOwn, active.active));
   }
   if (active.active >= units) {
     active.active = units;

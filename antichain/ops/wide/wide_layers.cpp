@@ -115,6 +115,7 @@ void wide_layers_reference(KernelContext& context) {
   const std::size_t units = batch == 0 ? 0 : logits.size() / batch;
   const std::vector<std::int64_t> labels =
       checked_indices(context, input, static_cast<std::int64_t>(units));
+  check_row_starts(context, input + 1, static_cast<std::int64_t>(labels.size()));
   const auto starts = load<std::int64_t>(context.in(input + 1));
   std::vector<double> losses(batch);
   for (std::size_t row = 0; row < batch; ++row) {

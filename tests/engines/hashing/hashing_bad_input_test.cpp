@@ -67,6 +67,16 @@ TEST(HashingBadInput, LabelsBeyondTheRange) {
   });
 }
 
+TEST(HashingBadInput, RowStartsThatLie) {
+  in_both_forms([](HashedTraining& training) {
+    for (const std::vector<std::int64_t>& starts :
+         {std::vector<std::int64_t>{0, 9, 2}, {0, 2, 1}, {0, 1, 900'000}, {0, -4, 2}, {1, 1, 2}}) {
+      const std::string text = message(training, batch_of({5, 7}, starts));
+      EXPECT_NE(text, "nothing") << starts[0] << " " << starts[1] << " " << starts[2];
+    }
+  });
+}
+
 TEST(HashingBadInput, MoreLabelsThanActiveUnits) {
   std::vector<std::int64_t> labels(45);
   for (std::size_t i = 0; i < labels.size(); ++i) {

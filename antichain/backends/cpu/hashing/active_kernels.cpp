@@ -13,6 +13,7 @@
 #include "antichain/backends/cpu/threads/parallel.h"
 #include "antichain/backends/cpu/threads/thread_scratch.h"
 #include "antichain/ops/hashing/active_units.h"
+#include "antichain/ops/reference/checked_indices.h"
 
 namespace antichain::cpu {
 
@@ -216,6 +217,7 @@ void run_each(KernelContext& run, const ActiveOptions& options) {
   };
   if (has_labels) {
     check_indices(run, 4, options.units);
+    check_row_starts(run, 5, run.in(4).numel());
     visit_indices(run.in(4), [&](const auto* labels) {
       visit_indices(run.in(5), [&](const auto* starts) {
         with_labels(labels,

@@ -9,6 +9,7 @@
 #include "antichain/backends/cpu/hashing/hashing_kernels.h"
 #include "antichain/backends/cpu/indexing/indices.h"
 #include "antichain/ops/hashing/active_units.h"
+#include "antichain/ops/reference/checked_indices.h"
 
 namespace antichain::cpu {
 
@@ -34,6 +35,7 @@ class BatchChoice {
     seen_.clear();
     if (run.num_inputs() > 4) {
       check_indices(run, 4, options_.units);
+      check_row_starts(run, 5, run.in(4).numel());
       visit_indices(run.in(4), [&](const auto* labels) { add_labels(run, labels); });
     }
     count_found(in);
