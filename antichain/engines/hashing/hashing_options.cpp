@@ -64,7 +64,7 @@ void choose_active(Options& options, std::int64_t units) {
   }
   if (active.active >= units) {
     active.active = units;
-    active.drawn = 0;
+    active.drawn = std::max<std::int64_t>(0, units - kUsualOwn);
   }
 }
 
