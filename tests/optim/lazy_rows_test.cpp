@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "antichain/backends/cpu/threads/parallel.h"
+#include "antichain/ops/control_flow/control_flow.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/indexing/indexing.h"
 #include "antichain/ops/rows/reduce.h"
@@ -362,6 +363,35 @@ TEST(LazyRows, TablesThatAreLookedUpAlone) {
   EXPECT_FALSE(filter(tied));
   EXPECT_FALSE(filter(columns));
   EXPECT_FALSE(filter(unused));
+}
+
+// The gradient of what a chain looks up is a state of the chain that walks back.
+TEST(LazyRows, OfATableThatAChainUsesAreToldOf) {
+  for (const bool inside : {true, false}) {
+    std::vector<std::string> lines;
+    Session session({.logger = Logger(LogLevel::warning, [&lines](LogLevel, std::string_view line) {
+                       lines.emplace_back(line);
+                     })});
+    Graph graph = session.graph();
+    const Var ids = graph.input("ids", i64, {kBatch, kTimes});
+    const Var words = table(graph, f32), start = zeros(graph, f32, {kTimes, kWidth});
+    const Var looked = embedding(words, ids);
+    const Var last =
+        inside
+            ? chain(start, ids, [&](Var h, Var id) { return tanh(h + embedding(words, id)); }).last
+            : chain(start, looked, [](Var h, Var x) { return tanh(h + x); }).last;
+    const Var loss = mean(square(last));
+    session.compile({loss}, {.updates = adam(loss, {.step = {.lazy_rows = named("table")}})});
+    if (inside) {
+      ASSERT_EQ(lines.size(), 1U);
+      EXPECT_THAT(lines[0], testing::MatchesRegex(
+                                "'table' has lazy rows, but its gradient is as long as the table: "
+                                "it is used inside of the chain at .*lazy_rows_test.cpp:[0-9]+; "
+                                "look its rows up before it"));
+    } else {
+      EXPECT_THAT(lines, testing::IsEmpty());
+    }
+  }
 }
 
 TEST(LazyRows, WrongIdsAreNamed) {
