@@ -34,7 +34,8 @@ TEST(PassLog, EveryPassThatChangesSomethingHasAFile) {
   const TemporaryFolder folder;
   compiled({.dump_folder = folder / "dump"});
   EXPECT_THAT(read_text(folder / "dump/1/00-built.txt"), HasSubstr("multiply("));
-  const std::string simple = read_text(folder / ("dump/1/" + number_of("simplify") + "-simplify.txt"));
+  const std::string simple =
+      read_text(folder / ("dump/1/" + number_of("simplify") + "-simplify.txt"));
   EXPECT_THAT(simple, ContainsRegex("^# simplify: [0-9.]+ ms, [0-9]+ ops\n"));
   EXPECT_THAT(simple, HasSubstr("exp(x)"));  // not of x * 1
   const std::string fused = number_of("fuse-elementwise") + "-fuse-elementwise.txt";
