@@ -203,7 +203,7 @@ struct AddedRows {
     }
   }
   std::span<const std::int64_t> of(std::int64_t slot) const {
-    return count > 0 ? by_slot.places(slot) : std::span<const std::int64_t>();
+    return count > 0 ? by_slot.positions(slot) : std::span<const std::int64_t>();
   }
 };
 
@@ -250,20 +250,20 @@ KernelFunction update_rows_by_product(UpdateLoop loop, const RowLoops& rows_of,
             if (k + kRowsAhead < last && is_row(k + kRowsAhead)) {
               rows.prefetch(ids[k + kRowsAhead]);
             }
-            const auto places = by_slot->places(k), added_places = added->of(k);
-            if (!is_row(k) || (places.empty() && added_places.empty())) {
+            const auto positions = by_slot->positions(k), added_positions = added->of(k);
+            if (!is_row(k) || (positions.empty() && added_positions.empty())) {
               continue;
             }
             std::fill_n(sums, width, 0.0);
-            for (const std::int64_t place : places) {
-              const std::int64_t from = (*row_of)[static_cast<std::size_t>(place)];
-              rows_of.add(convert<double>(values[place]), dense + from * width, sums, width);
+            for (const std::int64_t position : positions) {
+              const std::int64_t from = (*row_of)[static_cast<std::size_t>(position)];
+              rows_of.add(convert<double>(values[position]), dense + from * width, sums, width);
             }
             bool any = rows_of.round(sums, gradient, width);
-            if (!added_places.empty()) {
+            if (!added_positions.empty()) {
               std::fill_n(more_sums, width, 0.0);
-              for (const std::int64_t place : added_places) {
-                rows_of.add(1, more + place * width, more_sums, width);
+              for (const std::int64_t position : added_positions) {
+                rows_of.add(1, more + position * width, more_sums, width);
               }
               rows_of.round(more_sums, added_row, width);
               for (std::int64_t i = 0; i < width; ++i) {
