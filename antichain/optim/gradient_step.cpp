@@ -166,7 +166,7 @@ class StepBuilder {
       const Var sum = lazy_[i] ? accumulate_on_rows(i, state_name(total), gradient, use, keep)
                                : update_states(accumulate_update_def(), {state_name(total)},
                                                gradient, use, {keep});
-      gradients_[i] = cast(sum, dtype);
+      gradients_[i] = lazy_[i] ? sum : cast(sum, dtype);  // rows are rounded where they are read
       updates_.push_back(sum);
     }
     const Var next = modulo(run + 1, options_.accumulate);
@@ -191,7 +191,7 @@ class StepBuilder {
     if (!lazy_[i]) {
       return sum_of_squares(gradients_[i]);
     }
-    return marked_[i].valid() ? sum_row_squares(gradients_[i], marked_[i])
+    return marked_[i].valid() ? sum_row_squares(gradients_[i], marked_[i], parameters_[i].dtype())
                               : sum_row_squares(gradients_[i]);
   }
 

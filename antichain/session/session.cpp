@@ -19,6 +19,7 @@
 #include "antichain/ops/state/random.h"
 #include "antichain/ops/state/state_ops.h"
 #include "antichain/passes/pipeline.h"
+#include "antichain/passes/simplify/row_gradients.h"
 #include "antichain/session/device_passes.h"
 #include "antichain/session/engine_forward.h"
 #include "antichain/session/initial_values.h"
@@ -112,6 +113,9 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
   Graph& graph = source.graph ? *source.graph : roots[0].graph();
   if (source.graph) {  // engines have states of their own: what they report
     initial_values_->give(graph, schedule(graph, source.values, source.ops));
+  }
+  for (const std::string& sentence : row_gradients_of_chains(source.ops)) {
+    logger().log(LogLevel::warning, "{}", sentence);
   }
   const CompilerOptions compiler =
       for_device(options.compiler, graph, *backend_, options.memory_budget.has_value());

@@ -4,6 +4,7 @@
 
 #include "antichain/base/error.h"
 #include "antichain/train/checkpoint.h"
+#include "antichain/train/trainer.h"
 #include "apps/antichain/recipe_arguments.h"
 #include "apps/antichain/run_folder.h"
 #include "apps/antichain/run_report.h"
@@ -28,12 +29,17 @@ double last_train_loss(const History& history) {
 // another precision the training step may have more states or fewer; what evaluation needs must be
 // there and fit then, and the rest where the step counts on it.
 void take_states(RecipeRun& run, const Checkpoint& checkpoint, const std::filesystem::path& folder,
-                 bool in_other_precision) {
+                 const EvalArguments& arguments) {
+  const bool in_other_precision = !arguments.precision.empty();
   run.evaluation();
   if (!in_other_precision) {
     run.step();
   }
   try {
+    if (arguments.data.empty()) {  // other data may have another number of batches
+      require_position(checkpoint.state, run.context().settings.integer("epochs"),
+                       run.batches()->batches_per_epoch());
+    }
     run.session().states().set_all(checkpoint.states, in_other_precision
                                                           ? StateStore::Unknown::taken
                                                           : StateStore::Unknown::refused);
@@ -60,7 +66,7 @@ void evaluate(const EvalArguments& arguments, const Globals& globals) {
   const std::optional<Checkpoint> checkpoint = load_checkpoint(folder);
   require<DataError>(checkpoint.has_value(), "there is no checkpoint in '{}'", folder.string());
   RecipeRun run(find_recipe(description.recipe), description.context);
-  take_states(run, *checkpoint, folder, !arguments.precision.empty());
+  take_states(run, *checkpoint, folder, arguments);
   const auto start = std::chrono::steady_clock::now();
   const Score score = run.evaluate(arguments.part);
   const double seconds =

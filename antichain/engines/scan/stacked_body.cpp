@@ -44,7 +44,7 @@ Var StackedBody::y(int number) const {
 }
 
 // The unit vectors that belong to a part, along a new first axis. They are the same in all steps
-// and places, and have size 1 there: so products with a weight are the weight itself, and what
+// and batch axes, and have size 1 there: so products with a weight are the weight itself, and what
 // follows them is element-wise.
 Var StackedBody::unit_vectors(std::size_t part) const {
   const JointState::Part& own = joint_.parts[part];
@@ -53,9 +53,10 @@ Var StackedBody::unit_vectors(std::size_t part) const {
   for (std::int64_t i = 0; i < columns; ++i) {
     units[static_cast<std::size_t>((own.offset.constant() + i) * columns + i)] = 1;
   }
-  Dims shape(2 + joint_.places.size(), Dim(1));
+  Dims shape(2 + joint_.batch_axes.size(), Dim(1));
   shape[0] = size;
-  shape.insert(shape.end(), own.shape.begin() + static_cast<std::ptrdiff_t>(joint_.places.size()),
+  shape.insert(shape.end(),
+               own.shape.begin() + static_cast<std::ptrdiff_t>(joint_.batch_axes.size()),
                own.shape.end());
   const Tensor matrix = Tensor::of<float>({size, columns}, units).cast(before_[part].dtype());
   return reshape(constant(chain_.graph(), matrix), shape);

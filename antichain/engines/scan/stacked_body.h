@@ -29,8 +29,8 @@ class StackedBody {
   Var y(int number) const;
   /// Returns the value that stands for an input of the chain; of a state those before each step.
   Var argument(int input) const { return arguments_[static_cast<std::size_t>(1 + input)].value; }
-  /// Returns the transposed Jacobians of the steps, [time, places..., size, size], or their
-  /// diagonals, [time, places..., 1].
+  /// Returns the transposed Jacobians of the steps, [time, batch_axes..., size, size], or their
+  /// diagonals, [time, batch_axes..., 1].
   Var transposed_jacobians() const;
 
  private:

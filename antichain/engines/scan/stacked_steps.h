@@ -16,9 +16,9 @@ class StackedSteps {
   /// Returns the body itself.
   const StackedBody& body() const { return body_; }
   /// Returns what the gradients of the states before each step get from elsewhere than the states
-  /// after it: [time, places..., size]; none where they get nothing.
+  /// after it: [time, batch_axes..., size]; none where they get nothing.
   Var local_gradients() const;
-  /// Returns the gradient of the last states: [places..., size].
+  /// Returns the gradient of the last states: [batch_axes..., size].
   Var last_gradient() const;
   /// Given the gradients of the states after each step, one per part, sets those of the sequences
   /// and captured values that are needed.

@@ -13,11 +13,10 @@
 
 namespace antichain {
 
-// Rounds to the type of the gradient, as a value that is kept would be.
-inline void round_gradient(const KernelContext& context, std::vector<double>& gradient) {
-  visit_dtype(context.in(kGradient).dtype(), [&gradient](auto zero) {
-    for (double& element : gradient) {
-      element = convert<double>(convert<decltype(zero)>(element));
+inline void round_to(DType dtype, std::vector<double>& values) {
+  visit_dtype(dtype, [&values](auto zero) {
+    for (double& value : values) {
+      value = convert<double>(convert<decltype(zero)>(value));
     }
   });
 }
@@ -33,18 +32,19 @@ inline void add_rows(const KernelContext& context, std::vector<double>& gradient
       added[static_cast<std::size_t>(slots[k]) * width + i] += rows[k * width + i];
     }
   }
-  round_gradient(context, added);
+  round_to(context.in(kGradient).dtype(), added);
   for (std::size_t i = 0; i < gradient.size(); ++i) {
     gradient[i] += added[i];
   }
-  round_gradient(context, gradient);
+  round_to(context.in(kGradient).dtype(), gradient);
 }
 
 // Returns the gradient of the rows that are updated; a product is computed and rounded, as one
 // that is kept would be.
-inline std::vector<double> gradient_of_rows(const KernelContext& context) {
+inline std::vector<double> gradient_of_rows(const KernelContext& context, DType state) {
   std::vector<double> gradient = load<double>(context.in(kGradient));
   if (context.num_inputs() < kProductInputs) {
+    round_to(state, gradient);
     return gradient;
   }
   const std::vector<double> values = std::move(gradient), dense = load<double>(context.in(kDense));
@@ -62,7 +62,7 @@ inline std::vector<double> gradient_of_rows(const KernelContext& context) {
       }
     }
   }
-  round_gradient(context, gradient);
+  round_to(context.in(kGradient).dtype(), gradient);
   if (context.num_inputs() == kSumInputs) {
     add_rows(context, gradient);
   }
@@ -108,7 +108,7 @@ void for_each_part(const KernelContext& context, F&& f) {
       for (std::size_t i = 0; i < width; ++i) {
         part[i] = values[k] * dense[row * width + i];
       }
-      round_gradient(context, part);
+      round_to(context.in(kGradient).dtype(), part);
       f(slots[k], part);
     }
   }
@@ -146,7 +146,7 @@ void update_used_rows(KernelContext& context, const std::vector<std::string>& na
       }
     });
   } else {
-    const std::vector<double> gradient = gradient_of_rows(context);
+    const std::vector<double> gradient = gradient_of_rows(context, states[0].dtype());
     for_each_used_row(context, layout, gradient, [&](std::int64_t row, std::size_t from) {
       update_row(row, gradient.data() + from);
     });

@@ -93,7 +93,13 @@ VarType infer_rows(InferContext& context, const std::string& state_name, DType e
 
 std::vector<VarType> infer_row_update(InferContext& context, std::size_t numbers) {
   const std::vector<std::string> states = updated_states(context.attrs())[0];
-  const DType dtype = context.dtype(kGradient);
+  DType dtype = context.dtype(kGradient);
+  const StateInfo* parameter = context.graph().find_state(states[0]);
+  if (parameter != nullptr && is_float(parameter->type.dtype) &&
+      context.num_inputs() == kSelection + 1 && context.dtype(kSelection) == DType::boolean &&
+      buffer_dtype(parameter->type.dtype) == dtype) {
+    dtype = parameter->type.dtype;
+  }
   const VarType type = infer_rows(context, states[0], dtype, numbers);
   for (std::size_t i = 1; i < states.size(); ++i) {
     const StateInfo& buffer = find_row_state(context, states[i], buffer_dtype(dtype));

@@ -5,7 +5,8 @@
 // in update_ops.h, and perhaps which rows the gradient is of:
 //   nothing             all rows of the state
 //   ids (i64[count])    those, each at most once; kNoIndex: none
-//   marks (bool[rows])  all, of which those without a mark are zero
+//   marks (bool[rows])  all, of which those without a mark are zero; one that is wider than the
+//                       state, a sum of gradients of 16 bits, is rounded to the state's type
 // or the gradient on those rows as a product that has not been computed: Sᵀ D, with S in CSR form
 //   values[n], ids (i64[count]), slots (i64[n]: columns of S, below count),
 //   row_starts (i64[m + 1]), D [m, width]

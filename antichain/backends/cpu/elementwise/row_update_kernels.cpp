@@ -117,24 +117,52 @@ void for_each_selected_row(const KernelContext& context, const TableRows& rows, 
 }
 
 TableRows table_rows(const KernelContext& context, std::span<const std::string> states) {
-  const Tensor& gradient = context.in(kGradient);
+  const DType dtype = context.states->get(states[0], *context.device).dtype();
   TableRows rows{.memory = modified_memory(*context.states, states),
                  .states = states.size(),
                  .layout = row_layout(context, context.states->get(states[0], *context.device)),
                  .first_bytes = 0,
                  .other_bytes = 0};
   const std::int64_t width = rows.layout.width;
-  rows.first_bytes = width * static_cast<std::int64_t>(size_of(gradient.dtype()));
-  rows.other_bytes = width * static_cast<std::int64_t>(size_of(buffer_dtype(gradient.dtype())));
+  rows.first_bytes = width * static_cast<std::int64_t>(size_of(dtype));
+  rows.other_bytes = width * static_cast<std::int64_t>(size_of(buffer_dtype(dtype)));
   return rows;
+}
+
+// A row of a sum in f32, rounded to the type of the state.
+using RoundRow = const std::byte* (*)(const std::byte* row, std::int64_t width);
+
+template <class T>
+const std::byte* rounded_row(const std::byte* row, std::int64_t width) {
+  const auto* const from = reinterpret_cast<const float*>(row);
+  std::byte* const room = thread_scratch(static_cast<std::size_t>(width) * sizeof(T));
+  T* const to = reinterpret_cast<T*>(room);
+  for (std::int64_t i = 0; i < width; ++i) {
+    to[i] = convert<T>(from[i]);
+  }
+  return room;
+}
+
+const std::byte* same_row(const std::byte* row, std::int64_t) { return row; }
+
+RoundRow round_row_of(DType gradient, DType state) {
+  return gradient == state      ? same_row
+         : state == DType::bf16 ? rounded_row<bfloat16>
+                                : rounded_row<float16>;
 }
 
 // Calls f(row of the state, gradient) for the selected rows whose gradient is not zero.
 template <class F>
-void for_each_used_row(const KernelContext& context, const TableRows& rows, IsZero is_zero, F&& f) {
-  const auto* const gradient = static_cast<const std::byte*>(context.in(kGradient).raw());
+void for_each_used_row(const KernelContext& context, const TableRows& rows, F&& f) {
+  const Tensor& gradient = context.in(kGradient);
+  const auto* const first = static_cast<const std::byte*>(gradient.raw());
+  const DType dtype = context.op.output().dtype();
+  const RoundRow rounded = round_row_of(gradient.dtype(), dtype);
+  const std::int64_t row_bytes =
+      rows.layout.width * static_cast<std::int64_t>(size_of(gradient.dtype()));
+  const IsZero is_zero = is_zero_of(dtype);
   for_each_selected_row(context, rows, [&](std::int64_t row, std::int64_t k) {
-    const std::byte* const own = gradient + k * rows.first_bytes;
+    const std::byte* const own = rounded(first + k * row_bytes, rows.layout.width);
     if (!is_zero(own, rows.layout.width)) {
       f(row, own);
     }
@@ -143,12 +171,11 @@ void for_each_used_row(const KernelContext& context, const TableRows& rows, IsZe
 
 KernelFunction update_rows_by(UpdateLoop loop, const KernelContext& context) {
   const std::vector<std::string> states = updated_states(*context.attrs)[0];
-  const IsZero is_zero = is_zero_of(context.in(kGradient).dtype());
-  return [loop, states, is_zero](KernelContext& run) {
+  return [loop, states](KernelContext& run) {
     if (run.in(kWhen).item<bool>()) {
       const TableRows rows = table_rows(run, states);
       const double* const numbers = run.in(kNumbersInput).data<double>();
-      for_each_used_row(run, rows, is_zero, [&](std::int64_t row, const std::byte* gradient) {
+      for_each_used_row(run, rows, [&](std::int64_t row, const std::byte* gradient) {
         UpdatedMemory own{};
         for (std::size_t state = 0; state < rows.states; ++state) {
           own.before[state] = own.after[state] = rows.at(state, row);
@@ -176,7 +203,7 @@ struct AddedRows {
     }
   }
   std::span<const std::int64_t> of(std::int64_t slot) const {
-    return count > 0 ? by_slot.places(slot) : std::span<const std::int64_t>();
+    return count > 0 ? by_slot.positions(slot) : std::span<const std::int64_t>();
   }
 };
 
@@ -223,20 +250,20 @@ KernelFunction update_rows_by_product(UpdateLoop loop, const RowLoops& rows_of,
             if (k + kRowsAhead < last && is_row(k + kRowsAhead)) {
               rows.prefetch(ids[k + kRowsAhead]);
             }
-            const auto places = by_slot->places(k), added_places = added->of(k);
-            if (!is_row(k) || (places.empty() && added_places.empty())) {
+            const auto positions = by_slot->positions(k), added_positions = added->of(k);
+            if (!is_row(k) || (positions.empty() && added_positions.empty())) {
               continue;
             }
             std::fill_n(sums, width, 0.0);
-            for (const std::int64_t place : places) {
-              const std::int64_t from = (*row_of)[static_cast<std::size_t>(place)];
-              rows_of.add(convert<double>(values[place]), dense + from * width, sums, width);
+            for (const std::int64_t position : positions) {
+              const std::int64_t from = (*row_of)[static_cast<std::size_t>(position)];
+              rows_of.add(convert<double>(values[position]), dense + from * width, sums, width);
             }
             bool any = rows_of.round(sums, gradient, width);
-            if (!added_places.empty()) {
+            if (!added_positions.empty()) {
               std::fill_n(more_sums, width, 0.0);
-              for (const std::int64_t place : added_places) {
-                rows_of.add(1, more + place * width, more_sums, width);
+              for (const std::int64_t position : added_positions) {
+                rows_of.add(1, more + position * width, more_sums, width);
               }
               rows_of.round(more_sums, added_row, width);
               for (std::int64_t i = 0; i < width; ++i) {
@@ -332,8 +359,7 @@ KernelFunction update_rows_lock_free(UpdateLoop loop, const RowLoops& rows_of,
 
 KernelFunction accumulate_rows_by(UpdateLoop loop, const KernelContext& context) {
   const std::vector<std::string> states = updated_states(*context.attrs)[0];
-  const IsZero is_zero = is_zero_of(context.in(kGradient).dtype());
-  return [loop, states, is_zero](KernelContext& run) {
+  return [loop, states](KernelContext& run) {
     if (run.in(kWhen).item<bool>()) {
       const TableRows rows = table_rows(run, {&states[0], 1});
       bool* const marks = run.states->modify(states[1]).data<bool>();
@@ -345,7 +371,7 @@ KernelFunction accumulate_rows_by(UpdateLoop loop, const KernelContext& context)
         });
       }
       const double first[] = {numbers[0], numbers[1], 0}, further[] = {numbers[0], numbers[1], 1};
-      for_each_used_row(run, rows, is_zero, [&](std::int64_t row, const std::byte* gradient) {
+      for_each_used_row(run, rows, [&](std::int64_t row, const std::byte* gradient) {
         const void* const before[] = {rows.at(0, row)};
         void* const after[] = {rows.at(0, row)};
         loop(before, after, gradient, marks[row] ? further : first, 0, rows.layout.width);
@@ -357,14 +383,15 @@ KernelFunction accumulate_rows_by(UpdateLoop loop, const KernelContext& context)
 }
 
 // Eight sums side by side, which the compiler keeps in vectors, added in a fixed order.
-template <class T>
+template <class T, class Rounded>
 double squares_of_row(const T* row, std::int64_t width) {
+  const auto read = [row](std::int64_t at) { return convert<double>(convert<Rounded>(row[at])); };
   constexpr std::int64_t kLanes = 8;
   double sums[kLanes] = {};
   std::int64_t i = 0;
   for (; i + kLanes <= width; i += kLanes) {
     for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-      const auto x = convert<double>(row[i + lane]);
+      const double x = read(i + lane);
       sums[lane] += x * x;
     }
   }
@@ -373,7 +400,7 @@ double squares_of_row(const T* row, std::int64_t width) {
     total += sum;
   }
   for (; i < width; ++i) {
-    const auto x = convert<double>(row[i]);
+    const double x = read(i);
     total += x * x;
   }
   return total;
@@ -386,11 +413,10 @@ KernelFunction plan_row_squares(const KernelContext& context) {
   return [=](KernelContext& run) {
     const bool* const marks = run.num_inputs() > 1 ? run.in(1).data<bool>() : nullptr;
     double* const of_row = squares->data();
-    visit_dtype(run.in(0).dtype(), [&](auto zero) {
-      using T = decltype(zero);
+    const auto square_all = [&]<class T, class Rounded>(T, Rounded) {
       const T* const x = run.in(0).data<T>();
       const auto add = [&](std::int64_t row) {
-        of_row[row] = squares_of_row(x + row * width, width);
+        of_row[row] = squares_of_row<T, Rounded>(x + row * width, width);
       };
       if (marks != nullptr) {
         for_each_mark(marks, rows, add);
@@ -403,7 +429,15 @@ KernelFunction plan_row_squares(const KernelContext& context) {
           add(row);
         }
       });
-    });
+    };
+    const DType dtype = run.in(0).dtype(), rounded = run.attr<DType>("rounded_to");
+    if (rounded == dtype) {
+      visit_dtype(dtype, [&](auto zero) { square_all(zero, zero); });
+    } else if (rounded == DType::bf16) {
+      square_all(float(), bfloat16());
+    } else {
+      square_all(float(), float16());
+    }
     double total = 0;
     for (std::int64_t row = 0; row < rows; ++row) {
       total += marks == nullptr || marks[row] ? of_row[row] : 0;
@@ -424,7 +458,7 @@ void register_row_updates(KernelTable& kernels) {
                  .supports = [](Op) { return cpu_supports(kLevel); },
                  .plan =
                      [row, by](const KernelContext& context) {
-                       const DType dtype = context.in(0).dtype();
+                       const DType dtype = context.op.output().dtype();
                        const UpdateLoop loop = row->loops[static_cast<int>(dtype)];
                        if (context.num_inputs() < kProductInputs) {
                          return by(loop, context);

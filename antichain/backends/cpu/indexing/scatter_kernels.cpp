@@ -49,8 +49,8 @@ KernelFunction plan_scatter_add(const KernelContext& context) {
       for_each_piece(split.outer * split.size, split.inner,
                      [&](std::int64_t row, std::int64_t first, std::int64_t last) {
                        const std::int64_t outer = row / split.size, at = row * split.inner;
-                       const auto places = buckets->places(row % split.size);
-                       if (places.empty()) {
+                       const auto positions = buckets->positions(row % split.size);
+                       if (positions.empty()) {
                          std::copy(x + at + first, x + at + last, out + at + first);
                          return;
                        }
@@ -58,7 +58,7 @@ KernelFunction plan_scatter_add(const KernelContext& context) {
                        for (std::int64_t i = first; i < last; ++i) {
                          sums[i - first] = convert<C>(x[at + i]);
                        }
-                       for (const std::int64_t k : places) {
+                       for (const std::int64_t k : positions) {
                          const T* update = updates + (outer * count + k) * split.inner;
                          for (std::int64_t i = first; i < last; ++i) {
                            sums[i - first] += convert<C>(update[i]);
@@ -143,21 +143,22 @@ KernelFunction plan_embedding_bag(const KernelContext& context) {
       const T* table = run.in(0).data<T>();
       T* out = run.out().data<T>();
       visit_indices(run.in(1), [&](const auto* ids) {
-        for_each_piece(
-            num_bags, width, [&](std::int64_t bag, std::int64_t first, std::int64_t last) {
-              const auto places = buckets->places(bag);
-              double sums[kSummedColumns] = {};
-              for (const std::int64_t k : places) {
-                const T* row = table + ids[k] * width;
-                for (std::int64_t i = first; i < last; ++i) {
-                  sums[i - first] += convert<double>(row[i]);
-                }
-              }
-              const double count = mean ? std::max(static_cast<double>(places.size()), 1.0) : 1.0;
-              for (std::int64_t i = first; i < last; ++i) {
-                out[bag * width + i] = convert<T>(sums[i - first] / count);
-              }
-            });
+        for_each_piece(num_bags, width,
+                       [&](std::int64_t bag, std::int64_t first, std::int64_t last) {
+                         const auto positions = buckets->positions(bag);
+                         double sums[kSummedColumns] = {};
+                         for (const std::int64_t k : positions) {
+                           const T* row = table + ids[k] * width;
+                           for (std::int64_t i = first; i < last; ++i) {
+                             sums[i - first] += convert<double>(row[i]);
+                           }
+                         }
+                         const double count =
+                             mean ? std::max(static_cast<double>(positions.size()), 1.0) : 1.0;
+                         for (std::int64_t i = first; i < last; ++i) {
+                           out[bag * width + i] = convert<T>(sums[i - first] / count);
+                         }
+                       });
       });
     });
   };
