@@ -38,6 +38,7 @@
 #include "antichain/nn/sampled_softmax.h"
 #include "antichain/nn/wide.h"
 #include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/control_flow/grid_step.h"
 #include "antichain/ops/convolution/convolution.h"
 #include "antichain/ops/convolution/pooling.h"
 #include "antichain/ops/elementwise/elementwise.h"

@@ -82,6 +82,7 @@ Var select(const Operand& condition, const Operand& yes, const Operand& no);
 Var cast(const Operand& x, DType dtype);
 
 const OpDef& add_def();
+const OpDef& subtract_def();
 const OpDef& multiply_def();
 const OpDef& select_def();
 const OpDef& cast_def();
