@@ -50,6 +50,8 @@ Var sigmoid(const Operand& x);
 /// Returns log(1 + exp(x)) without overflow.
 Var softplus(const Operand& x);
 Var relu(const Operand& x);
+/// Returns relu with a quadratic piece where |x| < 0.1 (Günther et al., 2020).
+Var smooth_relu(const Operand& x);
 /// Returns x * Phi(x) with the exact normal distribution function.
 Var gelu(const Operand& x);
 /// Returns x * sigmoid(x).
