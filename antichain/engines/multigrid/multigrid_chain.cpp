@@ -43,9 +43,9 @@ Vars solve_chain(Op chain, const SolveOptions& options, const ForwardContext& co
   add_in_order(outputs, found.states.before, reverse);
   add_in_order(outputs, found.states.ys, reverse);
   if (context.keeps_reports) {
-    outputs[0] = with_report(outputs[0], "multigrid_cycles", found.cycles);
-    outputs[0] = with_report(outputs[0], "multigrid_residual", found.residual);
-    outputs[0] = with_report(outputs[0], "multigrid_ratio", found.ratio);
+    outputs = with_report(outputs, "multigrid_cycles", found.cycles);
+    outputs = with_report(outputs, "multigrid_residual", found.residual);
+    outputs = with_report(outputs, "multigrid_ratio", found.ratio);
   }
   return outputs;
 }

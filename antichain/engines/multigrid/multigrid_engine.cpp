@@ -24,8 +24,6 @@ struct HowSolved {
 
 class MultigridEngine final : public GradientEngine {
  public:
-  explicit MultigridEngine(DeviceKind device) : device_(device) {}
-
   std::string_view name() const override { return multigrid::kEngine; }
   std::string_view summary() const override {
     return "chains, forward and back, by multigrid cycles over all intervals of steps at once";
@@ -88,24 +86,24 @@ class MultigridEngine final : public GradientEngine {
       return {false, "step by step: " + reason};
     }
     const Dim length = op.attrs().get<Dim>("length");
-    if (multigrid::num_levels(length, options.forward) == 1 ||
-        multigrid::num_levels(length, options.backward) == 1) {
+    const std::int64_t levels = multigrid::num_levels(length, options.forward);
+    if (levels == 1 || multigrid::num_levels(length, options.backward) == 1) {
       return {false,
               fmt::format("step by step: {} steps are too few for a coarser grid", length.str())};
     }
     if (options.when == When::always) {
-      return {true, "by multigrid, as it was asked for"};
+      return {true, fmt::format("by multigrid, as it was asked for: {} grids, coarse steps {}",
+                                levels, multigrid::name(options.forward.coarse))};
     }
-    return {false, "step by step"};
+    // Not by the number of threads: results have the same bits on any number of them.
+    return {false, multigrid::why_step_by_step(options.forward, levels)};
   }
-
-  DeviceKind device_;
 };
 
 }  // namespace
 
-std::unique_ptr<GradientEngine> make_multigrid_engine(DeviceKind device) {
-  return std::make_unique<MultigridEngine>(device);
+std::unique_ptr<GradientEngine> make_multigrid_engine() {
+  return std::make_unique<MultigridEngine>();
 }
 
 }  // namespace antichain

@@ -12,10 +12,9 @@
 #include <memory>
 
 #include "antichain/autodiff/engine.h"
-#include "antichain/tensor/device.h"
 
 namespace antichain {
 
-std::unique_ptr<GradientEngine> make_multigrid_engine(DeviceKind device = DeviceKind::cpu);
+std::unique_ptr<GradientEngine> make_multigrid_engine();
 
 }  // namespace antichain

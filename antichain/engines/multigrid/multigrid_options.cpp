@@ -13,7 +13,7 @@ constexpr const char *kAuto = "auto", *kAlways = "always", *kNever = "never";
 constexpr const char *kF = "F", *kFcf = "FCF", *kV = "V";
 constexpr const char* kAsForward = "forward";
 // In the order of their enumerations.
-constexpr std::array kCoarseSteps = {kAuto, "matched", "plain", "rescaled", "same"};
+constexpr std::array kCoarseSteps = {kAuto, "matched", "matched3", "plain", "rescaled", "same"};
 constexpr std::array kGuesses = {"coarse", "first", "zero"};
 
 template <class Enum, std::size_t size>

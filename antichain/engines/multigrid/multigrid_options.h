@@ -18,6 +18,7 @@ enum class When { where_faster, always, never };
 enum class CoarseStep {
   chosen,    // by what the body looks like
   matched,   // as the fine steps to second order in the step size, from two evaluations
+  matched3,  // likewise to third order, from three
   plain,     // as the first of them, times their number
   rescaled,  // the body itself with its step size multiplied (grid_stride, on_coarse_grids)
   same       // the body itself

@@ -55,6 +55,17 @@ Model residual_net(std::int64_t layers, std::int64_t width) {
           }};
 }
 
+Model shared_net(std::int64_t layers) {
+  return {{{2, 3}, {3, 3}, {3}}, [layers](const Vars& in, ChainOptions options) {
+            options.length = layers;
+            const double h = 5.0 / static_cast<double>(layers);
+            const auto layer = [&](Var, const Vars& u, const Vars&) -> StepResult {
+              return {{u[0] + h * tanh(matmul(u[0], in[1]) + in[2])}};
+            };
+            return chain({in[0]}, {}, layer, options);
+          }};
+}
+
 Model implicit_gru(std::int64_t steps) {
   return {
       {{2, 3}, {steps, 2, 9}, {3, 9}}, [](const Vars& in, const ChainOptions& options) {

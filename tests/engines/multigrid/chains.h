@@ -20,6 +20,8 @@ struct Model {
 
 /// A residual network of layers u + h tanh(u w + b) with weights of their own, h = 5 / layers.
 Model residual_net(std::int64_t layers, std::int64_t width = 3);
+/// Likewise with the same weights in all layers.
+Model shared_net(std::int64_t layers);
 /// An implicit GRU over time, with outputs of every step.
 Model implicit_gru(std::int64_t steps);
 
