@@ -114,7 +114,7 @@ Vars Cycles::solve_coarse(std::size_t level, const Vars& start, const Vars& gues
 }
 
 // Cycles are one body, however many they are.
-Vars Cycles::run_all(const Vars& start, Vars ends, Var& residual, Var& cycles) const {
+Cycles::AllCycles Cycles::run_all(const Vars& start, const Vars& ends, Var most_cycles) const {
   Graph& graph = chain_.graph();
   const Place place = chain_.location();
   const auto one_cycle = [&](const Vars& states) {
@@ -126,12 +126,14 @@ Vars Cycles::run_all(const Vars& start, Vars ends, Var& residual, Var& cycles) c
   };
   Vars states = ends;
   states.push_back(scalar(graph, f64, std::numeric_limits<double>::infinity()));
-  if (options_.tolerance > 0) {
+  Var cycles = scalar(graph, i64, static_cast<double>(options_.cycles));
+  if (options_.tolerance > 0 || most_cycles.valid()) {
+    const Var most = most_cycles.valid() ? most_cycles : cycles;
     states.push_back(scalar(graph, i64, 0));
     const LoopResult found = loop(
         states,
         [&](const Vars& s) {
-          return logical_and(less(s.back(), options_.cycles),
+          return logical_and(less(s.back(), most),
                              logical_not(less_equal(s[s.size() - 2], options_.tolerance)));
         },
         [&](const Vars& s) {
@@ -143,32 +145,28 @@ Vars Cycles::run_all(const Vars& start, Vars ends, Var& residual, Var& cycles) c
     states = found.last;
     cycles = states.back();
     states.pop_back();
+  } else if (options_.cycles == 1) {
+    states = one_cycle(states);
   } else {
-    cycles = scalar(graph, i64, static_cast<double>(options_.cycles));
-    if (options_.cycles == 1) {
-      states = one_cycle(states);
-    } else {
-      states = chain(
-                   states, {},
-                   [&](Var, const Vars& s, const Vars&) -> StepResult { return {one_cycle(s)}; },
-                   {.engine = kBackprop, .length = options_.cycles}, place)
-                   .last;
-    }
+    states = chain(
+                 states, {},
+                 [&](Var, const Vars& s, const Vars&) -> StepResult { return {one_cycle(s)}; },
+                 {.engine = kBackprop, .length = options_.cycles}, place)
+                 .last;
   }
-  residual = states.back();
+  const Var residual = states.back();
   states.pop_back();
-  return states;
+  return {states, residual, cycles};
 }
 
-Cycles::Outcome Cycles::solve(const Vars& start) const {
-  Outcome outcome;
-  Var before_last;
-  const Vars ends = run_all(start, first_ends(start), before_last, outcome.cycles);
+Cycles::Outcome Cycles::solve(const Vars& start, Var most_cycles) const {
+  const AllCycles found = run_all(start, first_ends(start), most_cycles);
   const CutGrid& cut = cut_[0];
-  outcome.states = cut.relax_to_all(cut.begins(start, ends), start, {});
+  Outcome outcome{.states = cut.relax_to_all(cut.begins(start, found.ends), start, {}),
+                  .cycles = found.cycles};
   const Vars relaxed = cut.at_interval_ends(outcome.states.after());
-  outcome.residual = relative_residual(chain_.graph(), relaxed, ends);
-  outcome.ratio = outcome.residual / before_last;
+  outcome.residual = relative_residual(chain_.graph(), relaxed, found.ends);
+  outcome.ratio = outcome.residual / found.residual;
   return outcome;
 }
 

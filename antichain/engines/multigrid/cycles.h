@@ -26,7 +26,8 @@ class Cycles {
     Var residual;  // of the states that are returned, as a part of them
     Var ratio;     // of this residual to the one a cycle before
   };
-  Outcome solve(const Vars& start) const;
+  /// `most_cycles` is a number that only a run knows; none: that of the options.
+  Outcome solve(const Vars& start, Var most_cycles = {}) const;
 
  private:
   struct AtEnds {  // of the intervals of the finest grid
@@ -40,7 +41,11 @@ class Cycles {
                bool is_f) const;
   Vars solve_coarse(std::size_t level, const Vars& start, const Vars& guess, const Vars& rhs,
                     bool is_f) const;
-  Vars run_all(const Vars& start, Vars ends, Var& residual, Var& cycles) const;
+  struct AllCycles {
+    Vars ends;
+    Var residual, cycles;  // the residual: before the last cycle
+  };
+  AllCycles run_all(const Vars& start, const Vars& ends, Var most_cycles) const;
 
   SolveOptions options_;
   std::vector<CutGrid> cut_;  // all grids but the coarsest

@@ -95,7 +95,9 @@ SolveOptions read_solve(const Settings& settings, bool is_adjoint) {
       .f_cycle = text("cycle") == kF,
       .guess = read_choice<Guess>(kGuesses, text("guess")),
       .tolerance = is_adjoint && own_tolerance >= 0 ? own_tolerance : settings.number("tolerance"),
-      .coarse = read_choice<CoarseStep>(kCoarseSteps, settings.text("coarse"))};
+      .coarse = read_choice<CoarseStep>(kCoarseSteps, settings.text("coarse")),
+      .adaptive = settings.integer("adaptive"),
+      .serial_after = settings.integer("serial_after")};
 }
 
 }  // namespace
@@ -117,6 +119,17 @@ std::vector<OptionSpec> option_specs() {
               "its step size multiplied, the same body; auto: by what the body looks like",
        .choices = {kCoarseSteps.begin(), kCoarseSteps.end()}},
       {"coarsest", OptionKind::integer, "2", "a grid has at least so many steps", 2, 1e6},
+      {"adaptive", OptionKind::integer, "0",
+       "every so many training steps a solve is checked against the steps one after the other, "
+       "which "
+       "count in that training step: one more cycle where the cosine of what they do is below "
+       "0.99, "
+       "one fewer where it is twice above 0.9999; 0: the number of cycles stays",
+       0, 1e9},
+      {"serial_after", OptionKind::integer, "0",
+       "training steps after which all chains go step by step, to end with the exact gradient; 0: "
+       "never",
+       0, 1e15},
   };
   const std::vector<OptionSpec> both = specs_of_a_solve();
   specs.insert(specs.end(), both.begin(), both.end());
@@ -139,6 +152,8 @@ EngineChoice always_so(const SolveOptions& options) {
           {{"when", kAlways},
            {"coarse", name(options.coarse)},
            {"coarsest", options.coarsest},
+           {"adaptive", options.adaptive},
+           {"serial_after", options.serial_after},
            {"levels", options.levels},
            {"coarsening", options.coarsening},
            {"cycles", options.cycles},

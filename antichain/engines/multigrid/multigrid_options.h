@@ -42,6 +42,8 @@ struct SolveOptions {
   Guess guess = Guess::coarse;
   double tolerance = 0;  // of the residual, as a part of the states
   CoarseStep coarse = CoarseStep::chosen;
+  std::int64_t adaptive = 0;  // runs of a training step from one check of the cycles to the next
+  std::int64_t serial_after = 0;  // runs of a training step, after which steps go one by one
 };
 
 struct Options {
