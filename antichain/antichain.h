@@ -76,6 +76,7 @@
 #include "antichain/runtime/memory_report.h"
 #include "antichain/runtime/profiler.h"
 #include "antichain/session/calibration.h"
+#include "antichain/session/coarse_step_check.h"
 #include "antichain/session/eager.h"
 #include "antichain/session/session.h"
 #include "antichain/session/threads.h"

@@ -36,8 +36,7 @@ Vars inline_body(Graph& graph, RegionId body, std::span<const Var> arguments,
   }
   Cloner cloner(graph, graph, [&grid](Op copy) -> Vars {
     if (&copy.def() == &grid_stride_def() && !grid.keeps_stride) {
-      return {scalar(copy.graph(), copy.output().dtype(), static_cast<double>(grid.stride),
-                     copy.location())};
+      return {scalar(copy.graph(), copy.output().dtype(), grid.stride, copy.location())};
     }
     if (&copy.def() == &on_coarse_grids_def()) {
       return {copy.input(grid.is_coarse ? 1 : 0)};

@@ -7,7 +7,7 @@ namespace antichain::multigrid {
 
 /// Says for which grid a body is built.
 struct GridOfBody {
-  std::int64_t stride = 1;    // steps of the chain that a step of the grid stands for
+  double stride = 1;          // steps of the chain that a step of the grid stands for
   bool is_coarse = false;     // on_coarse_grids(fine, coarse) is `coarse`
   bool keeps_stride = false;  // grid_stride() stays what it is, for whoever builds this again
 };

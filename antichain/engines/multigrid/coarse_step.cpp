@@ -57,7 +57,7 @@ class StepBuilder {
       return body(u, {});
     }
     switch (coarse) {
-      case CoarseStep::rescaled: return states_of(body(u, {.stride = stride_, .is_coarse = true}));
+      case CoarseStep::rescaled: return states_of(body(u, {.stride = s(), .is_coarse = true}));
       case CoarseStep::plain: return moved(u, changes(u), s());
       case CoarseStep::matched: return matched(u);
       case CoarseStep::matched3: return matched_to_third_order(u);

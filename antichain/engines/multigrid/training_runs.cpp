@@ -14,8 +14,8 @@ namespace {
 
 enum Part : int { kRuns, kCycles, kEnough, kCosine };
 
-// From the experiments in docs/design/multigrid.md: a gradient is about as far from the exact one as
-// the states are.
+// From the experiments in docs/design/multigrid.md: gradients are about as far from exact ones as
+// states are.
 constexpr double kTooFar = 0.99, kNearEnough = 0.9999;
 constexpr std::int64_t kChecksInARow = 2;
 
