@@ -4,6 +4,7 @@
 #include "antichain/ops/rows/reduce.h"
 #include "antichain/ops/shape/slicing.h"
 #include "antichain/ops/state/state_ops.h"
+#include "recipes/nested_iteration.h"
 
 namespace antichain {
 
@@ -36,21 +37,25 @@ Var change_over_layers(Var stacked) {
 }  // namespace
 
 std::vector<OptionSpec> residual_options(const std::string& layers, const std::string& time) {
-  return {{"layers", kInteger, layers, "residual layers", 1, 1e6},
-          {"time", kNumber, time, "end of the time interval; a layer is a step of time / layers",
-           1e-3, 1e3},
-          {.name = "activation",
-           .kind = OptionKind::choice,
-           .fallback = kTanh,
-           .doc = "of the residual layers; smooth-relu has a quadratic piece around 0",
-           .choices = {kTanh, kSmoothRelu}},
-          {"initial", kNumber, "1", "factor of the first weights of the residual layers", 0, 1e3},
-          {"tikhonov", kNumber, "0", "factor of half the squares of the residual layers' weights",
-           0, 1e3},
-          {"smoothness", kNumber, "0",
-           "factor of half the squares of how these weights change over time", 0, 1e3},
-          {"closing", kNumber, "0", "factor of half the squares of the closing layer's weights", 0,
-           1e3}};
+  std::vector<OptionSpec> options = {
+      {"layers", kInteger, layers, "residual layers", 1, 1e6},
+      {"time", kNumber, time, "end of the time interval; a layer is a step of time / layers", 1e-3,
+       1e3},
+      {.name = "activation",
+       .kind = OptionKind::choice,
+       .fallback = kTanh,
+       .doc = "of the residual layers; smooth-relu has a quadratic piece around 0",
+       .choices = {kTanh, kSmoothRelu}},
+      {"initial", kNumber, "1", "factor of the first weights of the residual layers", 0, 1e3},
+      {"tikhonov", kNumber, "0", "factor of half the squares of the residual layers' weights", 0,
+       1e3},
+      {"smoothness", kNumber, "0",
+       "factor of half the squares of how these weights change over time", 0, 1e3},
+      {"closing", kNumber, "0", "factor of half the squares of the closing layer's weights", 0,
+       1e3}};
+  const std::vector<OptionSpec> nested = nested_options();
+  options.insert(options.end(), nested.begin(), nested.end());
+  return options;
 }
 
 nn::ResidualOptions residual_layers(const Settings& settings) {

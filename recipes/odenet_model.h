@@ -9,8 +9,8 @@
 
 namespace antichain {
 
-/// Returns the options of the residual layers: depth, time, activation, first weights, and the
-/// regularisation of weights over time.
+/// Returns the options of the residual layers: depth, time, activation, first weights, the
+/// regularisation of weights over time, and nested iteration.
 std::vector<OptionSpec> residual_options(const std::string& layers, const std::string& time);
 
 /// Returns what a model's residual layers are built with: an explicit Euler step of time / layers
