@@ -72,14 +72,14 @@ Vars with_cosine(Op chain, const Vars& solved) {
   Vars exact = step_by_step(chain).outputs;
   const Vars start = captured_here(graph, start_of(chain));
   Var product = scalar(graph, f64, 0), solved_square = product, exact_square = product;
-  const auto sum_of = [](Var a, Var b) { return cast(sum(a * b), f64); };
+  const auto change = [](Var state, Var from) { return cast(state, f64) - cast(from, f64); };
   for (std::size_t i = 0; i < 2 * start.size(); ++i) {
     const Var first = start[i % start.size()];
     if (is_float(first.dtype())) {
-      const Var a = graph.capture(solved[i]) - first, b = exact[i] - first;
-      product = product + sum_of(a, b);
-      solved_square = solved_square + sum_of(a, a);
-      exact_square = exact_square + sum_of(b, b);
+      const Var a = change(graph.capture(solved[i]), first), b = change(exact[i], first);
+      product = product + sum(a * b);
+      solved_square = solved_square + sum(a * a);
+      exact_square = exact_square + sum(b * b);
     }
   }
   exact.push_back(product / sqrt(solved_square * exact_square));

@@ -40,7 +40,10 @@ class MultigridEngine final : public GradientEngine {
     return reason.empty() ? Support{} : Support::no(reason);
   }
 
-  std::string explain(Op region_op) const override { return choose(region_op).reason; }
+  std::string explain(Op region_op) const override {
+    const bool has_a_choice = !is_chain(region_op) || ChainLayout(region_op).states > 0;
+    return has_a_choice ? choose(region_op).reason : std::string();
+  }
 
   bool replaces_forward(const Settings& settings) const override {
     return multigrid::read_options(settings).when != When::never;
@@ -58,8 +61,8 @@ class MultigridEngine final : public GradientEngine {
     if (!choose(op).by_multigrid) {
       return op.def().vjp(context);
     }
-    return multigrid::differentiate_by_adjoint(context,
-                                               multigrid::always_so(options_for(op).backward));
+    return multigrid::differentiate_by_adjoint(
+        context, multigrid::always_so(options_for(op).backward, settings(EngineChoice())));
   }
 
  private:

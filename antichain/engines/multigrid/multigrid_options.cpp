@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "antichain/base/error.h"
 
@@ -122,9 +123,8 @@ std::vector<OptionSpec> option_specs() {
       {"adaptive", OptionKind::integer, "0",
        "every so many training steps a solve is checked against the steps one after the other, "
        "which "
-       "count in that training step: one more cycle where the cosine of what they do is below "
-       "0.99, "
-       "one fewer where it is twice above 0.9999; 0: the number of cycles stays",
+       "count in that training step: one more cycle where the cosine of what they do to the states "
+       "is below 0.9999, one fewer where it is twice above 0.999999; 0: the number of cycles stays",
        0, 1e9},
       {"serial_after", OptionKind::integer, "0",
        "training steps after which all chains go step by step, to end with the exact gradient; 0: "
@@ -147,29 +147,36 @@ Options read_options(const Settings& settings) {
       .backward = read_solve(settings, true)};
 }
 
-EngineChoice always_so(const SolveOptions& options) {
-  return {kEngine,
-          {{"when", kAlways},
-           {"coarse", name(options.coarse)},
-           {"coarsest", options.coarsest},
-           {"adaptive", options.adaptive},
-           {"serial_after", options.serial_after},
-           {"levels", options.levels},
-           {"coarsening", options.coarsening},
-           {"cycles", options.cycles},
-           {"relaxation", options.relaxes_fcf ? kFcf : kF},
-           {"coarse_relaxation", options.relaxes_coarse_fcf ? kFcf : kF},
-           {"cycle", options.f_cycle ? kF : kV},
-           {"guess", kGuesses[static_cast<std::size_t>(options.guess)]},
-           {"tolerance", options.tolerance},
-           {"backward_cycles", 0},
-           {"backward_levels", 0},
-           {"backward_coarsening", 0},
-           {"backward_relaxation", kAsForward},
-           {"backward_coarse_relaxation", kAsForward},
-           {"backward_cycle", kAsForward},
-           {"backward_guess", kAsForward},
-           {"backward_tolerance", -1}}};
+EngineChoice always_so(const SolveOptions& options, const Settings& defaults) {
+  const std::vector<EngineOption> all = {
+      {"when", kAlways},
+      {"coarse", name(options.coarse)},
+      {"coarsest", options.coarsest},
+      {"adaptive", options.adaptive},
+      {"serial_after", options.serial_after},
+      {"levels", options.levels},
+      {"coarsening", options.coarsening},
+      {"cycles", options.cycles},
+      {"relaxation", options.relaxes_fcf ? kFcf : kF},
+      {"coarse_relaxation", options.relaxes_coarse_fcf ? kFcf : kF},
+      {"cycle", options.f_cycle ? kF : kV},
+      {"guess", kGuesses[static_cast<std::size_t>(options.guess)]},
+      {"tolerance", options.tolerance},
+      {"backward_levels", 0},
+      {"backward_coarsening", 0},
+      {"backward_cycles", 0},
+      {"backward_relaxation", kAsForward},
+      {"backward_coarse_relaxation", kAsForward},
+      {"backward_cycle", kAsForward},
+      {"backward_guess", kAsForward},
+      {"backward_tolerance", -1}};
+  std::vector<EngineOption> named;
+  for (const EngineOption& option : all) {
+    if (defaults.text(option.name) != option.value) {
+      named.push_back(option);
+    }
+  }
+  return {kEngine, std::move(named)};
 }
 
 }  // namespace antichain::multigrid

@@ -54,8 +54,9 @@ struct Options {
 /// Lists the options.
 std::vector<OptionSpec> option_specs();
 Options read_options(const Settings& settings);
-/// Returns the choice of this engine that solves a chain so, whether it is faster or not.
-EngineChoice always_so(const SolveOptions& options);
+/// Returns the choice of this engine that solves a chain so, whether it is faster or not; it names
+/// what regions do not start from.
+EngineChoice always_so(const SolveOptions& options, const Settings& defaults);
 /// Returns the name of a coarse step as the option has it.
 std::string name(CoarseStep coarse);
 

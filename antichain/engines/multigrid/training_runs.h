@@ -23,8 +23,8 @@ class TrainingRuns {
   /// Returns whether this solve is to be compared with the steps one after the other (adaptive).
   Var is_checked() const;
   /// Returns carriers that count one more run when they are computed. Where this one was checked,
-  /// `cosine` decides on the number of cycles: one more below 0.99, one fewer after two checks
-  /// above 0.9999. It is reported until the next check; none: there are no checks.
+  /// `cosine` decides on the number of cycles: one more below 0.9999, one fewer after two checks
+  /// above 0.999999. It is reported until the next check; none: there are no checks.
   Vars counted(const Vars& carriers, Var cosine) const;
 
  private:

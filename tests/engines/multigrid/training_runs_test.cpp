@@ -75,7 +75,7 @@ TEST(MultigridTrainingRuns, TakesMoreCyclesWhereTheyAreNeeded) {
   for (const std::string problem : {"", "adjoint."}) {
     EXPECT_GT(training.reported(problem + "multigrid_cycles"), 1);
     EXPECT_LT(training.reported(problem + "multigrid_cycles"), 20);
-    EXPECT_GT(training.reported(problem + "multigrid_cosine"), 0.99);
+    EXPECT_GT(training.reported(problem + "multigrid_cosine"), 0.9999);
     EXPECT_TRUE(training.is_saved(problem + "multigrid_runs"));
   }
 }
@@ -104,7 +104,7 @@ TEST(MultigridTrainingRuns, EndsWithStepsOneAfterTheOther) {
         EXPECT_LT(errors[0], 1e-14);
         EXPECT_LT(errors[1], 1e-14);
       }
-      EXPECT_EQ(training.reported("multigrid_cycles"), run < 3 ? 1 : 0) << run;
+      EXPECT_EQ(training.reported("multigrid_cycles") > 0, run < 3) << run;
     }
     EXPECT_EQ(training.evaluate(), 0);
   }
