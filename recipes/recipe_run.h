@@ -44,8 +44,8 @@ class RecipeRun {
   Session& session() { return session_; }
 
   /// Trains; epochs, patience and the evaluations come from the recipe. Where the settings ask for
-  /// nested iteration, shallower nets are trained first, each in the folder "shallower" of the next,
-  /// and go on from there, too, when a run is resumed.
+  /// nested iteration, shallower nets are trained first, each in the folder "shallower" of the
+  /// next, and go on from there, too, when a run is resumed.
   TrainResult train(TrainOptions options);
   /// Evaluates one part of the data ("validation", "test") with the states as they are.
   Score evaluate(const std::string& part);
