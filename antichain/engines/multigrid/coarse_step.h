@@ -3,10 +3,11 @@
 // With d(u) = Φ(u) - u, what a step of the chain changes, and s steps to stand for:
 //   plain     u + s d(u)
 //   matched   u + s d(u + (s - 1)/2 d(u)): for u' = f(u), of which Φ is an explicit Euler step, it
-//             agrees with s such steps to second order
-//   rescaled  the body where grid_stride() is s and on_coarse_grids(fine, coarse) is `coarse`
+//             agrees with s such steps to second order; matched3, with one evaluation more, to third
+//   rescaled  Φ_s(u), the body where grid_stride() is s and on_coarse_grids(fine, coarse) is `coarse`
+//   rescaled2 a Φ_s(u) + (1 - a) Φ_s/2(Φ_s/2(u)), a = 2/s - 1: agrees with s steps to second order
 //   same      Φ(u)
-// Sequences are taken at the first of the steps or, for the second and third, as their means.
+// Sequences are taken as their means over the steps; by plain and same at the first of them.
 #pragma once
 
 #include <string>

@@ -14,7 +14,16 @@ namespace {
 constexpr double kRelaxedStep = 3;
 
 double evaluations(CoarseStep coarse) {
-  return coarse == CoarseStep::matched ? 2 : (coarse == CoarseStep::matched3 ? 3 : 1);
+  switch (coarse) {
+    case CoarseStep::matched: return 2;
+    case CoarseStep::matched3:
+    case CoarseStep::rescaled2: return 3;
+    case CoarseStep::chosen:
+    case CoarseStep::plain:
+    case CoarseStep::rescaled:
+    case CoarseStep::same: break;
+  }
+  return 1;
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ constexpr const char *kAuto = "auto", *kAlways = "always", *kNever = "never";
 constexpr const char *kF = "F", *kFcf = "FCF", *kV = "V";
 constexpr const char* kAsForward = "forward";
 // In the order of their enumerations.
-constexpr std::array kCoarseSteps = {kAuto, "matched", "matched3", "plain", "rescaled", "same"};
+constexpr std::array kCoarseSteps = {kAuto,      "matched",   "matched3", "plain",
+                                     "rescaled", "rescaled2", "same"};
 constexpr std::array kGuesses = {"coarse", "first", "zero"};
 
 template <class Enum, std::size_t size>
@@ -116,8 +117,9 @@ std::vector<OptionSpec> option_specs() {
       {.name = "coarse",
        .kind = OptionKind::choice,
        .fallback = kAuto,
-       .doc = "the step of coarse grids: matched to second order, plain injection, the body with "
-              "its step size multiplied, the same body; auto: by what the body looks like",
+       .doc = "the step of coarse grids: matched to second or third order, plain injection, the "
+              "body with its step size multiplied, as it is or matched to second order, the same "
+              "body; auto: by what the body looks like",
        .choices = {kCoarseSteps.begin(), kCoarseSteps.end()}},
       {"coarsest", OptionKind::integer, "2", "a grid has at least so many steps", 2, 1e6},
       {"adaptive", OptionKind::integer, "0",

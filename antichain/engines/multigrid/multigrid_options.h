@@ -16,12 +16,13 @@ enum class When { where_faster, always, never };
 
 /// How a step of a coarse grid follows from the body.
 enum class CoarseStep {
-  chosen,    // by what the body looks like
-  matched,   // as the fine steps to second order in the step size, from two evaluations
-  matched3,  // likewise to third order, from three
-  plain,     // as the first of them, times their number
-  rescaled,  // the body itself with its step size multiplied (grid_stride, on_coarse_grids)
-  same       // the body itself
+  chosen,     // by what the body looks like
+  matched,    // as the fine steps to second order in the step size, from two evaluations
+  matched3,   // likewise to third order, from three
+  plain,      // as the first of them, times their number
+  rescaled,   // the body itself with its step size multiplied (grid_stride, on_coarse_grids)
+  rescaled2,  // likewise, matched to second order by a step and two of half the length
+  same        // the body itself
 };
 
 /// What the first cycle starts from.
