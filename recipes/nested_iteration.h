@@ -1,6 +1,6 @@
-// Nested iteration: a shallow net is trained first, and its weights, each for two layers, are what a
-// net of twice the depth starts from (Cyr, Günther and Schroder, 2019: "Multilevel initialization for
-// layer-parallel deep neural network training").
+// Nested iteration: a shallow net is trained first, and its weights, each for two layers, are what
+// a net of twice the depth starts from (Cyr, Günther and Schroder, 2019: "Multilevel initialization
+// for layer-parallel deep neural network training").
 #pragma once
 
 #include <optional>
