@@ -11,6 +11,7 @@
 #include "antichain/engines/backprop/backprop_engine.h"
 #include "antichain/engines/forward/forward_engine.h"
 #include "antichain/engines/hashing/hashing_engine.h"
+#include "antichain/engines/multigrid/multigrid_engine.h"
 #include "antichain/engines/scan/scan_engine.h"
 #include "antichain/graph/structural_ops.h"
 #include "antichain/graph/traversal.h"
@@ -84,6 +85,7 @@ Session::Session(std::unique_ptr<Backend> backend, SessionOptions options)
   engines_->add(make_backprop_engine());
   engines_->add(make_forward_engine());
   engines_->add(make_hashing_engine());
+  engines_->add(make_multigrid_engine());
   engines_->add(make_scan_engine(scan_options(*backend_, options_.logger)));
   for (const EngineChoice& choice : options_.engines) {
     engines_->set_defaults(choice);

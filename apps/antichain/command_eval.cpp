@@ -15,7 +15,7 @@ namespace antichain::app {
 namespace {
 
 struct EvalArguments {
-  std::string run, data, device, precision, part = "test";
+  std::string run, data, device, engine, precision, part = "test";
 };
 
 double last_train_loss(const History& history) {
@@ -26,13 +26,13 @@ double last_train_loss(const History& history) {
 }
 
 // As for a run that goes on, there must be a value for every state and a state for every value. In
-// another precision the training step may have more states or fewer; what evaluation needs must be
-// there and fit then, and the rest where the step counts on it.
+// another precision or by another engine there may be more states or fewer; what evaluation needs
+// must be there and fit then, and the rest where the step counts on it.
 void take_states(RecipeRun& run, const Checkpoint& checkpoint, const std::filesystem::path& folder,
                  const EvalArguments& arguments) {
-  const bool in_other_precision = !arguments.precision.empty();
+  const bool in_another_way = !arguments.precision.empty() || !arguments.engine.empty();
   run.evaluation();
-  if (!in_other_precision) {
+  if (!in_another_way) {
     run.step();
   }
   try {
@@ -40,7 +40,7 @@ void take_states(RecipeRun& run, const Checkpoint& checkpoint, const std::filesy
       require_position(checkpoint.state, run.context().settings.integer("epochs"),
                        run.batches()->batches_per_epoch());
     }
-    run.session().states().set_all(checkpoint.states, in_other_precision
+    run.session().states().set_all(checkpoint.states, in_another_way
                                                           ? StateStore::Unknown::taken
                                                           : StateStore::Unknown::refused);
     run.step();
@@ -61,6 +61,9 @@ void evaluate(const EvalArguments& arguments, const Globals& globals) {
   }
   if (!arguments.precision.empty()) {
     description.context.settings.set("precision", arguments.precision);
+  }
+  if (!arguments.engine.empty()) {
+    description.context.settings.set("engine", arguments.engine);
   }
   const std::filesystem::path folder = std::filesystem::path(arguments.run) / "checkpoints";
   const std::optional<Checkpoint> checkpoint = load_checkpoint(folder);
@@ -116,6 +119,11 @@ void add_eval_command(CLI::App& app, const Globals& globals) {
       ->add_option("--precision", arguments->precision,
                    "What to compute in: fp32, tf32, bf16 or fp16 [as in training]")
       ->type_name("NAME");
+  command
+      ->add_option("--engine", arguments->engine,
+                   "Who runs the model, where engines run it forward in their own way; backprop: "
+                   "step by step [as in training]")
+      ->type_name("NAME[:OPTION=VALUE,...]");
   command->add_option("--part", arguments->part, "What to evaluate on: test or validation")
       ->check(CLI::IsMember({"test", "validation"}))
       ->capture_default_str();

@@ -75,10 +75,10 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{
             "unknown_engine", "train --engine bakcprop",
             "there is no gradient engine 'bakcprop'; did you mean 'backprop'? This session has: "
-            "backprop, forward, hashing, scan"},
+            "backprop, forward, hashing, multigrid, scan"},
         Mistake{"unknown_engine_shown", "engines scam",
                 "there is no gradient engine 'scam'; did you mean 'scan'? This session has: "
-                "backprop, forward, hashing, scan"},
+                "backprop, forward, hashing, multigrid, scan"},
         Mistake{"unknown_engine_option", "train --engine scan:chunks=3",
                 "engine 'scan' has no option 'chunks'; did you mean 'chunk'? (`antichain engines "
                 "scan` lists them)"},

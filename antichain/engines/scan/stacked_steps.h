@@ -10,7 +10,8 @@ namespace antichain::scan {
 /// region.
 class StackedSteps {
  public:
-  explicit StackedSteps(const VjpContext& context);
+  explicit StackedSteps(const VjpContext& context)
+      : context_(context), body_(context.op(), states_before(context.op())) {}
 
   const JointState& joint() const { return body_.joint(); }
   /// Returns the body itself.
@@ -20,14 +21,9 @@ class StackedSteps {
   Var local_gradients() const;
   /// Returns the gradient of the last states: [batch_axes..., size].
   Var last_gradient() const;
-  /// Given the gradients of the states after each step, one per part, sets those of the sequences
-  /// and captured values that are needed.
-  void add_input_gradients(const Vars& after_gradients, Vars& input_gradients) const;
 
  private:
   const VjpContext& context_;
-  Op chain_;
-  ChainLayout layout_;
   StackedBody body_;
 };
 
