@@ -1,6 +1,7 @@
 // A training step of a table of words, of which a batch uses some: benchmarks/embeddings.
 //   bench_embeddings <rows> <lazy | whole> <mean | gru> <seconds>
-// Prints the median and the shortest time of a step as JSON.
+// Prints the median and the shortest time of a step as JSON. Fails when a lazy step has a value as
+// long as the table that is no state.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -50,6 +51,31 @@ Feeds feeds_of(std::int64_t rows, std::uint64_t run) {
           {"labels", Tensor::of<std::int64_t>({kBatch}, labels)}};
 }
 
+// What a step computes of all rows of the table, states aside.
+std::vector<std::string> values_of_all_rows(Graph& compiled, std::int64_t rows) {
+  std::vector<std::string> found;
+  for (std::uint32_t id = 0; id < compiled.num_ops(); ++id) {
+    const Op op = compiled.op(OpId{id});
+    for (const Var output : op.outputs()) {
+      if (std::ranges::count(output.shape(), Dim(rows)) > 0 && !op.def().forwards) {
+        found.push_back(op.describe());
+      }
+    }
+  }
+  return found;
+}
+
+// That of the whole table is looked at, too: it has such values, or the check sees nothing.
+void check_values(const Executable& train, std::int64_t rows, bool lazy) {
+  if (rows <= kBatch * kWords) {  // as many rows as ids: the gradient stays that of the table
+    return;
+  }
+  const std::vector<std::string> found = values_of_all_rows(train.graph(), rows);
+  require(found.empty() == lazy, "the step on {} has {} values of {} rows beside its states{}",
+          lazy ? "rows in use" : "the whole table", found.size(), rows,
+          found.empty() ? "" : ", one by " + found[0]);
+}
+
 void run(std::int64_t rows, bool lazy, bool by_gru, double seconds) {
   using Clock = std::chrono::steady_clock;
   constexpr std::uint64_t kDifferent = 64;  // batches
@@ -61,6 +87,7 @@ void run(std::int64_t rows, bool lazy, bool by_gru, double seconds) {
     step.lazy_rows = optim::looked_up();
   }
   const Executable train = session.compile({loss}, {.updates = optim::adam(loss, {.step = step})});
+  check_values(train, rows, lazy);
   std::vector<Feeds> batches;
   for (std::uint64_t n = 0; n < kDifferent; ++n) {
     batches.push_back(feeds_of(rows, n));

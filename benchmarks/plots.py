@@ -36,10 +36,11 @@ class Axis:
         return self.ends[0] + (value - first) / (last - first) * (self.ends[1] - self.ends[0])
 
 
-def line_plot(series, x_label, y_label, linear_x=False, linear_y=False):
+def line_plot(series, x_label, y_label, linear_x=False, linear_y=False, theory=None):
     """Returns a plot of named lists of points (x, y), above 0 where an axis is not linear; an empty frame where there are
-    none."""
-    points = [point for line in series.values() for point in line] or [(1, 1)]
+    none. A series that has a line in `theory` is points on it."""
+    theory = theory or {}
+    points = [point for line in [*series.values(), *theory.values()] for point in line] or [(1, 1)]
     x_axis = Axis([x for x, _ in points], (LEFT, WIDTH - RIGHT), linear_x)
     y_axis = Axis([y for _, y in points], (HEIGHT - BOTTOM, TOP), linear_y)
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
@@ -54,7 +55,7 @@ def line_plot(series, x_label, y_label, linear_x=False, linear_y=False):
                   f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{tick:g}</text>']
     for number, (name, line) in enumerate(series.items()):
         colour = COLOURS[number % len(COLOURS)]
-        path = " ".join(f"{x_axis.at(x):.1f},{y_axis.at(y):.1f}" for x, y in line)
+        path = " ".join(f"{x_axis.at(x):.1f},{y_axis.at(y):.1f}" for x, y in theory.get(name, line))
         parts += [f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>',
                   *(f'<circle cx="{x_axis.at(x):.1f}" cy="{y_axis.at(y):.1f}" r="3" fill="{colour}"/>' for x, y in line),
                   f'<text x="{LEFT + 10}" y="{TOP + 18 + 16 * number}" fill="{colour}">{escape(name)}</text>']

@@ -103,6 +103,25 @@ std::optional<double> reported_error(const StateStore& states) {
   return states.contains(name) ? std::optional(states.get(name).item<double>()) : std::nullopt;
 }
 
+double cosine_between(const std::vector<double>& found, const std::vector<double>& exact) {
+  double product = 0, found_square = 0, exact_square = 0;
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    product += found[i] * exact[i];
+    found_square += found[i] * found[i];
+    exact_square += exact[i] * exact[i];
+  }
+  const double lengths = std::sqrt(found_square * exact_square);
+  return lengths == 0 && found_square == exact_square ? 1 : product / lengths;
+}
+
+std::vector<double> together(const Gradients& gradients) {
+  std::vector<double> all;
+  for (const std::vector<double>& values : gradients.values) {
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  return all;
+}
+
 }  // namespace
 
 double GradientCheck::max_relative_error() const {
@@ -114,7 +133,8 @@ double GradientCheck::max_relative_error() const {
   return largest;
 }
 
-GradientCheck check_gradients(const Recipe& recipe, const RecipeContext& context) {
+GradientCheck check_gradients(const Recipe& recipe, const RecipeContext& context,
+                              const StateStore::Values& trained) {
   RecipeRun run(recipe, context);
   const data::Batch batch = run.first_batch();
 
@@ -124,6 +144,11 @@ GradientCheck check_gradients(const Recipe& recipe, const RecipeContext& context
       compile_gradients(run.session(), {.graph = graph, .settings = run.context().settings},
                         run.task(), batch, context.compiler);
 
+  for (const auto& [name, value] : trained) {  // moments and the like are of no use here
+    if (run.session().states().contains(name)) {
+      run.session().states().set(name, value);
+    }
+  }
   // Copied before anything has run: a run counts random numbers and moves statistics.
   Session exact_session({.seed = context.seed, .logger = context.logger});
   for (const auto& [name, value] : run.session().states().all()) {
@@ -144,10 +169,12 @@ GradientCheck check_gradients(const Recipe& recipe, const RecipeContext& context
 
   GradientCheck check{.loss = found.loss,
                       .loss_f64 = exact.loss,
+                      .cosine = cosine_between(together(found), together(exact)),
                       .standard_error = reported_error(run.session().states())};
   for (std::size_t i = 0; i < found_run.names.size(); ++i) {
-    check.parameters.push_back(
-        {found_run.names[i], relative_error(found.values[i], exact.values[i])});
+    check.parameters.push_back({found_run.names[i],
+                                relative_error(found.values[i], exact.values[i]),
+                                cosine_between(found.values[i], exact.values[i])});
   }
   return check;
 }

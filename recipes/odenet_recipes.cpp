@@ -1,8 +1,9 @@
-// Residual networks as explicit Euler steps of a differential equation u' = tanh(W(t) u + b(t)).
+// Residual networks as explicit Euler steps of a differential equation u' = σ(W(t) u + b(t)).
 #include "antichain/data/hyperspectral.h"
 #include "antichain/data/synthetic.h"
 #include "antichain/nn/layers.h"
 #include "antichain/nn/losses.h"
+#include "recipes/odenet_model.h"
 #include "recipes/recipe_list.h"
 #include "recipes/training_options.h"
 
@@ -12,23 +13,23 @@ namespace {
 
 std::vector<OptionSpec> odenet_options(const std::string& width, const std::string& layers,
                                        const std::string& time) {
-  return {{"width", kInteger, width, "channels of the residual layers", 1, 4096},
-          {"layers", kInteger, layers, "residual layers", 1, 1e6},
-          {"time", kNumber, time, "end of the time interval; a layer is a step of time / layers",
-           1e-3, 1e3}};
+  std::vector<OptionSpec> options = residual_options(layers, time);
+  options.insert(options.begin(),
+                 {"width", kInteger, width, "channels of the residual layers", 1, 4096});
+  return options;
 }
 
 Objective build_odenet(const ModelContext& context, std::int64_t inputs, std::int64_t classes) {
   const Settings& settings = context.settings;
-  const std::int64_t layers = settings.integer("layers");
   const Var x = context.input("x", {"batch", inputs});
   const Var y = context.graph.input("y", i64, {"batch"});
   const Var opened = tanh(nn::linear(x, settings.integer("width"), {.name = "opening"}));
   const Var state =
-      nn::residual(opened, layers, {.step = settings.number("time") / static_cast<double>(layers)})
-          .last;
+      nn::residual(opened, settings.integer("layers"), residual_layers(settings)).last;
   const Var logits = nn::linear(state, classes, {.name = "closing"});
-  return {.losses = nn::cross_entropy(logits, y), .hits = nn::is_correct(logits, y)};
+  return {.losses = nn::cross_entropy(logits, y),
+          .hits = nn::is_correct(logits, y),
+          .penalty = regularisation(context)};
 }
 
 Task odenet_task(data::Splits data, std::int64_t inputs) {

@@ -21,6 +21,9 @@ Recipe har_gru_recipe();
 /// Residual networks as discretised differential equations, on points and on spectra.
 Recipe peaks_odenet_recipe();
 Recipe hyperspectral_odenet_recipe();
+/// Likewise with convolutions, on MNIST and Fashion-MNIST.
+Recipe mnist_odenet_recipe();
+Recipe fashion_odenet_recipe();
 /// Streams of bits by a recurrent network: the chain rule along time and nothing else.
 Recipe bitstream_rnn_recipe();
 /// Any number of convolutions behind each other, on images that are drawn.

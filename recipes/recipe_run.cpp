@@ -11,6 +11,7 @@
 #include "antichain/ops/rows/reduce.h"
 #include "antichain/ops/state/state_ops.h"
 #include "antichain/runtime/expected_sizes.h"
+#include "recipes/nested_iteration.h"
 #include "recipes/precision.h"
 #include "recipes/training_options.h"
 
@@ -63,6 +64,7 @@ Task prepared(const Recipe& recipe, const RecipeContext& context, const Session&
   for (const EnginePlan::Part& part : context.engines().parts()) {
     session.engines().check(part.engine);
   }
+  settings_of_shallower_net(context.settings);  // throws where there cannot be one
   Task task = loaded(recipe, context);
   ensure(task.data.train != nullptr && task.data.test != nullptr, "recipe '{}' lacks data",
          recipe.name);
@@ -242,7 +244,53 @@ std::vector<Evaluation> RecipeRun::evaluations() {
   return all;
 }
 
+// Returns its result where that ends everything: it was stopped, or there is nothing to start from.
+std::optional<TrainResult> RecipeRun::train_shallower_net(const TrainOptions& options) {
+  const std::optional<Settings> settings = settings_of_shallower_net(context_.settings);
+  if (!settings) {
+    return std::nullopt;
+  }
+  RecipeContext context = context_;
+  context.settings = *settings;
+  RecipeRun shallower(recipe_, std::move(context));
+  TrainOptions own = options;
+  own.lock = nullptr;
+  if (!own.folder.empty()) {
+    own.folder /= "shallower";
+  }
+  TrainResult result = shallower.train(std::move(own));
+  if (!result.finished || result.is_diverged()) {
+    return result;
+  }
+  start_from(shallower);
+  return std::nullopt;
+}
+
+// Optimisers start anew: their steps and moments belong to the net that they were of.
+void RecipeRun::start_from(RecipeRun& shallower) {
+  step();
+  const std::int64_t layers = shallower.context().settings.integer("layers");
+  for (const StateInfo& state : train_graph_.states()) {
+    const bool is_of_model = state.trainable && shallower.session().states().contains(state.name);
+    if (!is_of_model) {
+      continue;
+    }
+    const Tensor value = shallower.session().states().get(state.name);
+    const Shape wanted = session_.states().get(state.name).shape();
+    if (value.shape() == wanted) {
+      session_.states().set(state.name, value);
+    } else {
+      ensure(value.rank() > 0 && value.shape()[0] == layers, "'{}' is not stacked by layers",
+             state.name);
+      session_.states().set(state.name, refined_layers(value, refines_linearly(context_.settings)));
+    }
+  }
+}
+
 TrainResult RecipeRun::train(TrainOptions options) {
+  if (std::optional<TrainResult> ended = train_shallower_net(options)) {
+    return *std::move(ended);
+  }
   options.epochs = context_.settings.integer("epochs");
   options.patience = context_.settings.integer("patience");
   if (precision_of(context_.settings).scales_loss) {

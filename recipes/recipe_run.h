@@ -43,7 +43,9 @@ class RecipeRun {
   const Task& task() const { return task_; }
   Session& session() { return session_; }
 
-  /// Trains; epochs, patience and the evaluations come from the recipe.
+  /// Trains; epochs, patience and the evaluations come from the recipe. Where the settings ask for
+  /// nested iteration, shallower nets are trained first, each in the folder "shallower" of the
+  /// next, and go on from there, too, when a run is resumed.
   TrainResult train(TrainOptions options);
   /// Evaluates one part of the data ("validation", "test") with the states as they are.
   Score evaluate(const std::string& part);
@@ -76,6 +78,8 @@ class RecipeRun {
  private:
   std::map<std::string, std::int64_t> sizes_of_a_batch() const;
   DimEnv sizes_of_the_step();
+  std::optional<TrainResult> train_shallower_net(const TrainOptions& options);
+  void start_from(RecipeRun& shallower);
   ModelContext model_context(Graph& graph, bool training) const;
   std::vector<Evaluation> evaluations();
 

@@ -1,4 +1,5 @@
 // Recurrent networks on words and on signals.
+#include "antichain/base/error.h"
 #include "antichain/data/ag_news.h"
 #include "antichain/data/uci_har.h"
 #include "antichain/nn/layers.h"
@@ -61,6 +62,21 @@ Task prepare_agnews(const RecipeContext& context) {
 }
 
 constexpr std::int64_t kSignals = 9, kTimes = 128;
+constexpr const char *kGruCell = "gru", *kImplicitCell = "implicit", *kLstmCell = "lstm";
+
+// The states of the last recurrent layer at all times, called alike whatever the cell is.
+Var har_states(const Settings& settings, Var xs) {
+  const std::int64_t hidden = settings.integer("hidden");
+  const std::string& cell = settings.text("cell");
+  nn::RecurrentOptions options{.name = cell == kImplicitCell ? "implicit_gru" : cell,
+                               .layers = settings.integer("layers")};
+  if (cell == kImplicitCell) {
+    options.step = settings.number("step");
+    return nn::implicit_gru(xs, hidden, options).all;
+  }
+  require(settings.number("step") == 1, "the option step is for cell={}", kImplicitCell);
+  return (cell == kLstmCell ? nn::lstm : nn::gru)(xs, hidden, options, Place::current()).all;
+}
 
 Objective build_har(const ModelContext& context, std::int64_t classes) {
   const Settings& settings = context.settings;
@@ -71,9 +87,7 @@ Objective build_har(const ModelContext& context, std::int64_t classes) {
     x = x * cast(1 + settings.number("scaling") * draw, x.dtype());
   }
   const Var xs = transpose(x, {2, 0, 1});  // [time, batch, signals]
-  const nn::Recurrent states =
-      nn::gru(xs, settings.integer("hidden"), {.layers = settings.integer("layers")});
-  return classify_features(context, mean(states.all, {0}), classes);
+  return classify_features(context, mean(har_states(settings, xs), {0}), classes);
 }
 
 }  // namespace
@@ -96,7 +110,14 @@ Recipe har_gru_recipe() {
   return {.name = "har-gru",
           .summary = "a recurrent network tells from the sensors of a telephone what people do",
           .options = with_training_options(
-              {{"hidden", kInteger, "100", "units of a recurrent layer", 1, 4096},
+              {{.name = "cell",
+                .kind = OptionKind::choice,
+                .fallback = kGruCell,
+                .doc = "of the recurrent layers; implicit: a GRU as implicit Euler steps, which "
+                       "the coarse grids of engine multigrid can take long",
+                .choices = {kGruCell, kImplicitCell, kLstmCell}},
+               {"step", kNumber, "1", "step size of cell=implicit", 1e-3, 1e3},
+               {"hidden", kInteger, "100", "units of a recurrent layer", 1, 4096},
                {"layers", kInteger, "1", "recurrent layers", 1, 16},
                {"dropout", kNumber, "0.3", "part of the values set to 0 in training", 0, 0.9},
                smoothing_option("0.1"),

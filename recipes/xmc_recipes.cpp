@@ -161,7 +161,7 @@ Recipe xmc_planted_recipe() {
        {"max_labels", kInteger, "3", "of a point, which has at least one", 1, 1000},
        {"draws", kInteger, "60", "features of a point, some of them drawn twice", 1, 100'000},
        {"noise", kNumber, "0.25", "part of the features that say nothing", 0, 1}},
-      {.epochs = "5", .lr = "0.001", .lazy_rows = "1"}, [](const RecipeContext& context) {
+      {.epochs = "5", .lr = "0.003", .lazy_rows = "1"}, [](const RecipeContext& context) {
         const Settings& settings = context.settings;
         return data::planted({.num_features = settings.integer("features"),
                               .num_labels = settings.integer("labels"),

@@ -29,7 +29,7 @@ void GradientEngine::add_own_states(WideLayers&, const EngineChoice&) const {}
 
 std::vector<Var> GradientEngine::updates(Op) const { return {}; }
 
-bool GradientEngine::has_row_gradient(Op, int) const { return false; }
+RowUpdates GradientEngine::row_updates(Op, int) const { return RowUpdates::none; }
 
 Settings GradientEngine::settings(const EngineChoice& choice) const {
   Settings settings(fmt::format("engine '{}'", name()), fmt::format("antichain engines {}", name()),

@@ -35,6 +35,14 @@ struct ForwardContext {
   bool keeps_reports = false;
 };
 
+/// How an optimiser had better update a parameter of which an engine leaves most rows of the
+/// gradient at zero: those rows stay as they are.
+enum class RowUpdates {
+  none,       // the gradient is of all rows
+  ordered,    // what is added up for a row is used once: the same bits in every run
+  lock_free,  // each example changes its rows at once, while others do (HOGWILD)
+};
+
 /// Differentiates one region op (call, chain, loop, cond) of a graph. An engine is to a region what
 /// OpDef::vjp is to an op: it sees the op with its output gradients and builds the gradients of its
 /// inputs as ordinary ops, in the graph's current region. So engines compose: what an engine builds
@@ -69,9 +77,8 @@ class GradientEngine {
   /// Returns writes of states of its own that belong to a training step, behind the updates of the
   /// parameters, for an op that names it.
   virtual std::vector<Var> updates(Op op) const;
-  /// Says whether it leaves most rows of an input's gradient at zero, so that an optimiser had
-  /// better leave those rows of the parameter as they are.
-  virtual bool has_row_gradient(Op op, int input) const;
+  /// Says how a parameter that is an input of an op had better be updated.
+  virtual RowUpdates row_updates(Op op, int input) const;
   /// Says whether it wants to be given the losses of the examples rather than their mean: whoever
   /// knows them names them in GradOptions::at.
   virtual bool wants_example_losses() const { return false; }

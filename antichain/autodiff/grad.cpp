@@ -99,7 +99,8 @@ std::vector<Var> gradients_by(const EngineChoice& engine, const std::vector<Var>
   return walk_back(graph, different, partials, xs, Reach::graph);
 }
 
-// The engine differentiates xs -> at, back-propagation at -> ys and what goes past the cut.
+// The engine differentiates xs -> at; who the graph's plan names, or else back-propagation,
+// at -> ys and what goes past the cut.
 std::vector<Var> gradients_through(const GradOptions& options, const std::vector<Var>& ys,
                                    const std::vector<Var>& seeds, const std::vector<Var>& xs) {
   Graph& graph = common_graph(ys, options.at);
@@ -113,8 +114,9 @@ std::vector<Var> gradients_through(const GradOptions& options, const std::vector
   const std::vector<Var> cut = without_repeats(options.at);
   std::vector<Var> inputs = cut;
   inputs.insert(inputs.end(), xs.begin(), xs.end());
-  // Within a region inputs vary independently of each other: these are partial derivatives.
-  std::vector<Var> partials = walk_back(graph, ys, seeds, inputs, Reach::region);
+  const std::vector<Var> through =
+      graph.engine_plan().parts().empty() ? ys : outline_parts(ys, inputs, PartsOf::behind_cut);
+  std::vector<Var> partials = walk_back(graph, through, seeds, inputs, Reach::inputs);
   std::vector<Var> reached, cut_grads;
   for (std::size_t i = 0; i < cut.size(); ++i) {
     require(partials[i].valid(), "{} does not depend on {}, where its gradient is to be cut",

@@ -14,8 +14,8 @@ struct GradOptions {
   // each part of the model, and back-propagation the rest.
   EngineChoice engine = {};
   // Cuts the way from the xs to y: the engine differentiates what lies between the xs and these
-  // values, back-propagation what lies between them and y. The losses of the examples, for example,
-  // where y is their mean.
+  // values; what lies between them and y is for the graph's EnginePlan, or else back-propagation.
+  // The losses of the examples, for example, where y is their mean.
   std::vector<Var> at = {};
   bool zero_if_unused = false;  // zeros instead of an error for what y does not depend on
 };

@@ -62,15 +62,21 @@ bool takes_whole_part(const Graph& graph, const EngineChoice& choice) {
 // part's group until somebody outside of it needs a value.
 class PartsOutliner {
  public:
-  PartsOutliner(Graph& graph, const std::vector<Var>& ys, const std::vector<Var>& xs)
-      : graph_(graph), cloner_(graph, graph), groups_(graph.engine_plan().parts().size()) {
+  PartsOutliner(Graph& graph, const std::vector<Var>& ys, const std::vector<Var>& xs, PartsOf way)
+      : graph_(graph),
+        way_(way),
+        cloner_(graph, graph),
+        groups_(graph.engine_plan().parts().size()) {
+    std::unordered_set<VarId> starts;
     for (Var x : xs) {
       depends_.insert(x.id());
+      starts.insert(graph.origin(x).id());
     }
     for (Var y : ys) {
       read_outside_.insert(y.id());
     }
-    const std::vector<OpId> ops = find_ancestors(graph, ys, Reach::graph);
+    const std::vector<OpId> ops = find_ancestors(
+        graph, ys, Reach::graph, [&starts](Var value) { return starts.contains(value.id()); });
     for (OpId id : ops) {
       for (Var input : graph.op(id).inputs()) {
         readers_[input.id()].push_back(id);
@@ -98,9 +104,17 @@ class PartsOutliner {
     const EngineChoice& choice =
         graph_.engine_plan().parts()[static_cast<std::size_t>(part)].engine;
     const bool has_call =
-        !choice.is_backprop() &&
+        differentiates(choice) &&
         (!graph_.is_part_taken(static_cast<std::size_t>(part)) || takes_whole_part(graph_, choice));
     return has_call ? part : kNoPart;
+  }
+
+  bool differentiates(const EngineChoice& engine) const {
+    if (engine.is_backprop()) {
+      return false;
+    }
+    return way_ == PartsOf::whole_way || graph_.engines() == nullptr ||
+           !graph_.engines()->find(engine.name()).wants_example_losses();
   }
 
   void visit(Op op) {
@@ -197,6 +211,7 @@ class PartsOutliner {
   }
 
   Graph& graph_;
+  PartsOf way_;
   Cloner cloner_;
   std::vector<std::vector<Op>> groups_;      // by part: ops that wait for their call
   std::unordered_map<VarId, int> waits_in_;  // the part that a value will come from
@@ -209,10 +224,11 @@ class PartsOutliner {
 
 }  // namespace
 
-std::vector<Var> outline_parts(const std::vector<Var>& ys, const std::vector<Var>& xs) {
+std::vector<Var> outline_parts(const std::vector<Var>& ys, const std::vector<Var>& xs,
+                               PartsOf way) {
   Graph& graph = ys[0].graph();
   require_known_parts(graph);
-  PartsOutliner outliner(graph, ys, xs);
+  PartsOutliner outliner(graph, ys, xs, way);
   std::vector<Var> results;
   for (Var y : ys) {
     results.push_back(outliner.copy_of(y));

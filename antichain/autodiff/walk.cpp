@@ -16,7 +16,7 @@ bool carries_gradient(Var var) { return is_float(var.dtype()); }
 class Identity {
  public:
   Identity(Graph& graph, Reach reach) : graph_(graph), reach_(reach) {}
-  Var operator()(Var value) const { return reach_ == Reach::graph ? graph_.origin(value) : value; }
+  Var operator()(Var value) const { return reach_ == Reach::region ? value : graph_.origin(value); }
 
  private:
   Graph& graph_;

@@ -15,7 +15,8 @@ namespace antichain {
 /// Says how far a walk goes.
 enum class Reach {
   region,  // rules of ops: inputs and outputs lie in one region, and captured values are constants
-  graph    // users: a captured value stands for what it depends on outside of the region
+  graph,   // users: a captured value stands for what it depends on outside of the region
+  inputs   // as graph, up to the inputs, which vary independently
 };
 
 /// Returns the ops that the values depend on, in build order, which is a topological order also
@@ -24,9 +25,9 @@ std::vector<OpId> find_ancestors(Graph& graph, std::span<const Var> values, Reac
                                  const std::function<bool(Var)>& stops_at = {});
 
 /// Returns gradients of sum(outputs · output_grads) with respect to the inputs; none where there is
-/// no dependence. Output gradients that are none are zero. Within a region these are partial
-/// derivatives: the inputs vary independently. Across the graph they are total ones: inputs may
-/// depend on each other.
+/// no dependence. Output gradients that are none are zero. Within a region and up to the inputs
+/// these are partial derivatives: the inputs vary independently. Across the graph they are total
+/// ones: inputs may depend on each other.
 std::vector<Var> walk_back(Graph& graph, std::span<const Var> outputs,
                            std::span<const Var> output_grads, std::span<const Var> inputs,
                            Reach reach = Reach::region);

@@ -57,12 +57,6 @@ Destination followed(const fs::path& path) {
   fail_on_file("write", path, ELOOP);
 }
 
-// Nobody else can know it beforehand, and nothing that has it is touched.
-fs::path aside_in(const fs::path& folder) {
-  std::random_device random;
-  return folder / fmt::format("{}{:08x}{:08x}.tmp", kAsidePrefix, random(), random());
-}
-
 int write_all(int file, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(file, bytes.data(), bytes.size());
@@ -107,7 +101,7 @@ OutputFile::OutputFile(const fs::path& path, Pipes pipes) : path_(path) {
 }
 
 void OutputFile::open_aside(unsigned mode) {
-  aside_ = aside_in(folder_of(target_));
+  aside_ = folder_of(target_) / (name_aside(kAsidePrefix) + ".tmp");
   file_ = ::open(aside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 }
 
@@ -157,6 +151,23 @@ void write_file(const fs::path& path, std::string_view text, Pipes pipes) {
   OutputFile file(path, pipes);
   file.write(text);
   file.commit();
+}
+
+std::string name_aside(std::string_view prefix) {
+  std::random_device random;
+  return fmt::format("{}{:08x}{:08x}", prefix, random(), random());
+}
+
+void make_new_folder(const fs::path& path) {
+  if (::mkdir(path.c_str(), kPermissions) != 0) {
+    fail_on_file("make the folder", path, errno);
+  }
+}
+
+fs::path make_folder_aside(const fs::path& parent, std::string_view prefix) {
+  fs::path made = parent / name_aside(prefix);
+  make_new_folder(made);
+  return made;
 }
 
 void sync_folder(const fs::path& folder) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace antichain {
@@ -47,6 +48,15 @@ inline constexpr std::string_view kAsidePrefix = ".antichain-";
 /// Writes a file in one go.
 void write_file(const std::filesystem::path& path, std::string_view text,
                 Pipes pipes = Pipes::refused);
+/// Makes a new folder in `parent`, under a name that begins with `prefix` and that nobody can know
+/// beforehand, and returns its path.
+std::filesystem::path make_folder_aside(const std::filesystem::path& parent,
+                                        std::string_view prefix);
+/// Returns such a name, for what is renamed.
+std::string name_aside(std::string_view prefix);
+/// Makes a folder; throws DataError where there is anything already, a link for example, which
+/// leads who knows where.
+void make_new_folder(const std::filesystem::path& path);
 /// Flushes a folder to the disk: after that, renames inside it have happened for good.
 void sync_folder(const std::filesystem::path& folder);
 

@@ -9,7 +9,6 @@
 #include <array>
 #include <cerrno>
 #include <exception>
-#include <fstream>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -28,14 +27,26 @@
 namespace antichain::data {
 
 std::string sha256_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::vector<char> buffer(std::size_t{1} << 16);
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) {
+    fail_on_file("read", path, errno);
+  }
+  std::vector<std::byte> buffer(std::size_t{1} << 16);
   Sha256 digest;
-  do {
-    file.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
-    digest.add(std::as_bytes(std::span(buffer).first(static_cast<std::size_t>(file.gcount()))));
-  } while (file);
-  require<DataError>(file.eof(), "{} cannot be read", path.string());
+  ssize_t count = 1;
+  int reason = 0;
+  while (count != 0 && reason == 0) {
+    count = ::read(file, buffer.data(), buffer.size());
+    if (count > 0) {
+      digest.add(std::span(buffer).first(static_cast<std::size_t>(count)));
+    } else if (count < 0 && errno != EINTR) {
+      reason = errno;
+    }
+  }
+  ::close(file);
+  if (reason != 0) {
+    fail_on_file("read", path, reason);
+  }
   return digest.finish();
 }
 

@@ -34,6 +34,15 @@ class Planted final : public Dataset {
     return batch;
   }
 
+  /// Draws all points, once, to be held in memory.
+  DatasetPtr drawn() const {
+    SparseRows features(options_.num_features), labels(options_.num_labels);
+    for (std::int64_t number = 0; number < size_; ++number) {
+      add_point(first_ + number, features, labels);
+    }
+    return std::make_shared<SparseDataset>(std::move(features), std::move(labels));
+  }
+
  private:
   using Columns = std::vector<std::int32_t>;
 
@@ -87,6 +96,17 @@ class Planted final : public Dataset {
   RandomStream typical_, points_;
 };
 
+// Drawing a point takes as long as a good part of a training step on it. What is larger is drawn
+// batch by batch.
+constexpr double kMostHeldBytes = 512 << 20;
+
+DatasetPtr planted_points(const PlantedOptions& options, std::int64_t first, std::int64_t size) {
+  const auto points = std::make_shared<Planted>(options, first, size);
+  const double bytes =
+      8.0 * static_cast<double>(size) * static_cast<double>(options.draws + options.max_labels);
+  return bytes <= kMostHeldBytes ? points->drawn() : DatasetPtr(points);
+}
+
 }  // namespace
 
 Splits planted(const PlantedOptions& options) {
@@ -105,8 +125,8 @@ Splits planted(const PlantedOptions& options) {
           options.skew);
   require(options.noise >= 0 && options.noise <= 1, "planted: noise must be within [0, 1], got {}",
           options.noise);
-  return {.train = std::make_shared<Planted>(options, 0, options.train),
-          .test = std::make_shared<Planted>(options, options.train, options.test),
+  return {.train = planted_points(options, 0, options.train),
+          .test = planted_points(options, options.train, options.test),
           .num_classes = options.num_labels,
           .num_features = options.num_features};
 }

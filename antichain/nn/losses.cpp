@@ -48,10 +48,6 @@ LabelRows label_rows(std::string_view kind, const LabelSets& truth) {
   return {as_type(truth.labels, DType::i64), truth.row_starts};
 }
 
-Var logits_of(Var logits, const LabelRows& rows) {
-  return squeeze(take_along(gather(logits, examples_of(rows)), expand_dims(rows.labels, 1), 1), 1);
-}
-
 void require_rows(std::string_view kind, Var logits) {
   require_float(kind, "logits", logits);
   require<ShapeError>(logits.rank() == 2,
@@ -125,7 +121,7 @@ Var multi_label_softmax(Var logits, const LabelSets& truth, Place place) {
   const Var log_sums = logsumexp(logits, {1});
   if (!truth.multi_hot.valid()) {
     const LabelRows rows = label_rows("multi_label_softmax", truth);
-    return label_losses(log_sums, logits_of(logits, rows), rows);
+    return label_losses(log_sums, label_logits_of(logits, rows), rows);
   }
   const TrueLabels found = sum_multi_hot("multi_label_softmax", logits, truth);
   return select(greater(found.count, 0), log_sums - found.sum / maximum(found.count, 1), 0);
@@ -141,7 +137,7 @@ Var multi_label_binary(Var logits, const LabelSets& truth, Place place) {
   } else {
     const LabelRows rows = label_rows("multi_label_binary", truth);
     true_sum = scatter_add(zeros(logits.graph(), logits.dtype(), {logits.dim(0)}),
-                           examples_of(rows), logits_of(logits, rows));
+                           examples_of(rows), label_logits_of(logits, rows));
   }
   const Var classes = as_type(dim_value(logits.graph(), logits.dim(1)), logits.dtype());
   return (sum(softplus(logits), {1}) - true_sum) / classes;

@@ -5,6 +5,7 @@
 
 #include "antichain/nn/layer.h"
 #include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/control_flow/grid_step.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/products/matmul.h"
 #include "antichain/ops/shape/shape_ops.h"
@@ -65,7 +66,9 @@ Cell implicit_gru_cell(double step) {
           .joint = 2,
           .next = [step](const Vars& states, const Vars& x, const Vars& h) {
             const Var reset = sigmoid(x[0] + h[0]), keep = sigmoid(x[1] + h[1]);
-            const Var fresh = tanh(x[2] + reset * h[2]), move = step * (1 - keep);
+            const Var fresh = tanh(x[2] + reset * h[2]);
+            const Var stride = grid_stride(keep.graph(), keep.dtype());
+            const Var move = step * stride * (1 - keep);
             return Vars{(states[0] + move * fresh) / (1 + move)};
           }};
 }

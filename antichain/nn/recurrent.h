@@ -6,7 +6,8 @@
 //   gru           r = σ(W_r x + b_r + U_r h + c_r), z likewise,
 //                 n = tanh(W_n x + b_n + r (U_n h + c_n)),  h⁺ = (1 - z) n + z h
 //   implicit_gru  z' = step (1 - z),  h⁺ = (h + z' n) / (1 + z'): gru as an implicit Euler step of
-//                 h' = (1 - z)(n - h), stable for steps of any size
+//                 h' = (1 - z)(n - h), stable for steps of any size; the coarse grids of engine
+//                 multigrid take longer ones
 // Gates lie behind each other in this order (rnn: one; lstm: i f g o; gru: r z n), as in PyTorch.
 // Parameters: "<name>.weight_ih" W [gates * hidden, in], "<name>.weight_hh" U [gates * hidden,
 // hidden], "<name>.bias_ih" b, "<name>.bias_hh" c [gates * hidden]; of several layers

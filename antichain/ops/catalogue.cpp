@@ -3,6 +3,7 @@
 #include "antichain/base/edit_distance.h"
 #include "antichain/base/error.h"
 #include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/control_flow/grid_step.h"
 #include "antichain/ops/convolution/channel_sums.h"
 #include "antichain/ops/convolution/convolution.h"
 #include "antichain/ops/convolution/pooling.h"
@@ -67,6 +68,7 @@ const std::vector<OpFamily>& op_families() {
       {"Watching values", debug_family()},
       {"Flow of gradients", gradient_family()},
       {"Control flow", control_flow_family()},
+      {"Control flow, coarse grids", grid_step_family()},
       {"Fusion", fusion_family()},
       {"Fusion with products", product_fusion_family()},
       {"Several values at once", cast_all_family()},

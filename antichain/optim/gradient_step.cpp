@@ -68,6 +68,7 @@ class StepBuilder {
                                .decays = decays,
                                .use = use_,
                                .lazy_rows = lazy_[i],
+                               .lock_free = lock_free_[i],
                                .marked_rows = marked_[i]}));
     }
     updates_.push_back(add_update(graph_, state_name(step_), cast(use_.when, i64)));
@@ -100,13 +101,13 @@ class StepBuilder {
     }
   }
 
-  // Parameters of which engines differentiate some rows.
-  std::vector<Var> parameters_by_rows() {
-    std::vector<Var> found;
+  // How engines want the parameters updated of which they differentiate some rows.
+  std::unordered_map<VarId, RowUpdates> parameters_by_rows() {
+    std::unordered_map<VarId, RowUpdates> found;
     for_each_engine_op([&found](Op op, const GradientEngine& engine) {
       for (int i = 0; i < op.num_inputs(); ++i) {
-        if (engine.has_row_gradient(op, i)) {
-          found.push_back(op.input(i));
+        if (const RowUpdates updates = engine.row_updates(op, i); updates != RowUpdates::none) {
+          found[op.input(i).id()] = updates;
         }
       }
     });
@@ -121,11 +122,14 @@ class StepBuilder {
   }
 
   void choose_lazy_rows(const StepPlan& plan) {
-    const std::vector<Var> by_rows =
-        plan.needs_all_rows.empty() ? parameters_by_rows() : std::vector<Var>();
+    const auto by_rows = plan.needs_all_rows.empty() ? parameters_by_rows()
+                                                     : std::unordered_map<VarId, RowUpdates>();
     for (Var parameter : parameters_) {
+      const auto by_engine = by_rows.find(parameter.id());
       lazy_.push_back((options_.lazy_rows && options_.lazy_rows(parameter)) ||
-                      std::ranges::find(by_rows, parameter) != by_rows.end());
+                      by_engine != by_rows.end());
+      lock_free_.push_back(by_engine != by_rows.end() &&
+                           by_engine->second == RowUpdates::lock_free);
       marked_.emplace_back();
       require<NotSupported>(!lazy_.back() || plan.needs_all_rows.empty(),
                             "{}: parameter '{}' cannot have lazy rows, {}", plan.optimiser,
@@ -162,7 +166,7 @@ class StepBuilder {
       const Var sum = lazy_[i] ? accumulate_on_rows(i, state_name(total), gradient, use, keep)
                                : update_states(accumulate_update_def(), {state_name(total)},
                                                gradient, use, {keep});
-      gradients_[i] = cast(sum, dtype);
+      gradients_[i] = lazy_[i] ? sum : cast(sum, dtype);  // rows are rounded where they are read
       updates_.push_back(sum);
     }
     const Var next = modulo(run + 1, options_.accumulate);
@@ -187,7 +191,7 @@ class StepBuilder {
     if (!lazy_[i]) {
       return sum_of_squares(gradients_[i]);
     }
-    return marked_[i].valid() ? sum_row_squares(gradients_[i], marked_[i])
+    return marked_[i].valid() ? sum_row_squares(gradients_[i], marked_[i], parameters_[i].dtype())
                               : sum_row_squares(gradients_[i]);
   }
 
@@ -226,8 +230,8 @@ class StepBuilder {
   const StepOptions& options_;
   Var step_, lr_, scale_;
   std::vector<Var> parameters_, gradients_, updates_;
-  std::vector<bool> lazy_;   // by parameter: whether its rows are
-  std::vector<Var> marked_;  // the used ones of those, where gradients are accumulated
+  std::vector<bool> lazy_, lock_free_;  // by parameter: whether its rows are
+  std::vector<Var> marked_;             // the used ones of those, where gradients are accumulated
   GradientUse use_;
 };
 
@@ -249,7 +253,8 @@ Var ParameterStep::update(const OpDef& rule, const std::vector<std::string>& buf
                           const std::vector<Operand>& numbers) const {
   std::vector<std::string> states = {state_name(parameter)};
   states.insert(states.end(), buffers.begin(), buffers.end());
-  return lazy_rows ? update_rows(rule, states, gradient, use, numbers, marked_rows)
+  return lazy_rows ? update_rows(rule, states, gradient, use, numbers,
+                                 {.selection = marked_rows, .lock_free = lock_free})
                    : update_states(rule, states, gradient, use, numbers);
 }
 

@@ -22,6 +22,7 @@ struct ParameterStep {
   bool decays;          // whether the filter takes it
   GradientUse use;
   bool lazy_rows = false;  // rows whose gradient is zero stay as they are
+  bool lock_free = false;  // likewise, by each example at once: see update_rows
   Var marked_rows = {};    // of those: bool, what the gradient may have other than zero; none: all
 
   Graph& graph() const { return parameter.graph(); }

@@ -12,6 +12,7 @@
 #include "antichain/engines/forward/forward_engine.h"
 #include "antichain/engines/hashing/hashing_engine.h"
 #include "antichain/engines/likelihood/likelihood_engine.h"
+#include "antichain/engines/multigrid/multigrid_engine.h"
 #include "antichain/engines/scan/scan_engine.h"
 #include "antichain/graph/structural_ops.h"
 #include "antichain/graph/traversal.h"
@@ -20,6 +21,7 @@
 #include "antichain/ops/state/random.h"
 #include "antichain/ops/state/state_ops.h"
 #include "antichain/passes/pipeline.h"
+#include "antichain/passes/simplify/row_gradients.h"
 #include "antichain/session/device_passes.h"
 #include "antichain/session/engine_forward.h"
 #include "antichain/session/initial_values.h"
@@ -85,6 +87,7 @@ Session::Session(std::unique_ptr<Backend> backend, SessionOptions options)
   engines_->add(make_forward_engine());
   engines_->add(make_hashing_engine());
   engines_->add(make_likelihood_engine());
+  engines_->add(make_multigrid_engine());
   engines_->add(make_scan_engine(scan_options(*backend_, options_.logger)));
   for (const EngineChoice& choice : options_.engines) {
     engines_->set_defaults(choice);
@@ -114,6 +117,9 @@ Executable Session::compile(const std::vector<Var>& outputs, const CompileOption
   Graph& graph = source.graph ? *source.graph : roots[0].graph();
   if (source.graph) {  // engines have states of their own: what they report
     initial_values_->give(graph, schedule(graph, source.values, source.ops));
+  }
+  for (const std::string& sentence : row_gradients_of_chains(source.ops)) {
+    logger().log(LogLevel::warning, "{}", sentence);
   }
   const CompilerOptions compiler =
       for_device(options.compiler, graph, *backend_, options.memory_budget.has_value());

@@ -134,8 +134,7 @@ std::vector<Found> checkpoints_in(const fs::path& folder) {
 
 // Renamed first: a folder that is half removed must not look like a checkpoint.
 void remove_checkpoint(const fs::path& checkpoint) {
-  const fs::path aside =
-      checkpoint.parent_path() / (std::string(kAside) + checkpoint.filename().string());
+  const fs::path aside = checkpoint.parent_path() / name_aside(kAside);
   fs::rename(checkpoint, aside);
   fs::remove_all(aside);
 }
@@ -144,13 +143,13 @@ void write_checkpoint(const fs::path& folder, const Checkpoint& checkpoint) {
   constexpr int kIndent = 1;
   const std::string name = fmt::format("{}{:08}{}", kStepPrefix, checkpoint.state.step,
                                        checkpoint.state.finished ? "-final" : "");
-  const fs::path aside = folder / (std::string(kAside) + name), place = folder / name;
+  const fs::path target = folder / name;
   fs::create_directories(folder);
   remove_leftovers(folder);
-  if (fs::exists(place)) {  // of the same step, so the same
+  if (fs::exists(target)) {  // of the same step, so the same
     return;
   }
-  fs::create_directory(aside);
+  const fs::path aside = make_folder_aside(folder, kAside);
   save_safetensors(aside / "model.safetensors", {.tensors = checkpoint.states});
   if (!checkpoint.best.empty()) {
     save_safetensors(aside / "best.safetensors", {.tensors = checkpoint.best});
@@ -159,13 +158,19 @@ void write_checkpoint(const fs::path& folder, const Checkpoint& checkpoint) {
       aside / "state.json",
       to_json(checkpoint.state).dump(kIndent, ' ', false, OrderedJson::error_handler_t::replace) +
           "\n");
-  fs::rename(aside, place);
+  fs::rename(aside, target);
   sync_folder(folder);
 }
 
-Checkpoint load(const fs::path& folder) {
-  Checkpoint checkpoint{.state = read_state(folder / "state.json"),
-                        .states = load_safetensors(folder / "model.safetensors").tensors};
+Checkpoint load(const Found& found) {
+  const fs::path& folder = found.path;
+  const fs::path state_file = folder / "state.json";
+  Checkpoint checkpoint{.state = read_state(state_file), .states = {}};
+  require<DataError>(checkpoint.state.step == found.step,
+                     "'{}' {}: it is of step {}, and its folder is called '{}'",
+                     state_file.string(), kIsNoState, checkpoint.state.step,
+                     folder.filename().string());
+  checkpoint.states = load_safetensors(folder / "model.safetensors").tensors;
   if (fs::exists(folder / "best.safetensors")) {
     checkpoint.best = load_safetensors(folder / "best.safetensors").tensors;
   }
@@ -176,7 +181,7 @@ Checkpoint load(const fs::path& folder) {
 std::optional<fs::path> whole_one_before_the_last(const std::vector<Found>& all) {
   for (std::size_t i = all.size() - 1; i-- > 0;) {
     try {
-      load(all[i].path);
+      load(all[i]);
       return all[i].path;
     } catch (const Error&) {
       continue;
@@ -187,7 +192,7 @@ std::optional<fs::path> whole_one_before_the_last(const std::vector<Found>& all)
 
 Checkpoint load_newest(const std::vector<Found>& all) {
   try {
-    return load(all.back().path);
+    return load(all.back());
   } catch (const MachineError&) {
     throw;
   } catch (const DataError& error) {

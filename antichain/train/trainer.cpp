@@ -177,16 +177,20 @@ void Trainer::restore(Checkpoint checkpoint) {
 }
 
 // A finished run goes nowhere, so nothing depends on where it is.
-void Trainer::check_position(const TrainState& state) const {
+void require_position(const TrainState& state, std::int64_t epochs, std::int64_t steps_per_epoch) {
   if (state.finished) {
     return;
   }
-  require(state.epoch <= options_.epochs, "it is in epoch {}, of {}", state.epoch, options_.epochs);
-  require(state.batch < steps_per_epoch_ &&
-              state.step == (state.epoch - 1) * steps_per_epoch_ + state.batch,
+  require(state.epoch <= epochs, "it is in epoch {}, of {}", state.epoch, epochs);
+  require(state.batch < steps_per_epoch &&
+              state.step == (state.epoch - 1) * steps_per_epoch + state.batch,
           "it is at step {}, which is not batch {} of epoch {} where an epoch has {} batches",
-          state.step, state.batch, state.epoch, steps_per_epoch_);
-  require(options_.max_steps == 0 || state.step < options_.max_steps,
+          state.step, state.batch, state.epoch, steps_per_epoch);
+}
+
+void Trainer::check_position(const TrainState& state) const {
+  require_position(state, options_.epochs, steps_per_epoch_);
+  require(state.finished || options_.max_steps == 0 || state.step < options_.max_steps,
           "it has done {} steps already, so it cannot end after {} (max_steps)", state.step,
           options_.max_steps);
 }

@@ -116,6 +116,10 @@ struct TrainResult {
   bool is_diverged() const;
 };
 
+/// Throws InvalidArgument where a run that has not ended cannot be: it has so many epochs of so
+/// many steps.
+void require_position(const TrainState& state, std::int64_t epochs, std::int64_t steps_per_epoch);
+
 class Trainer {
  public:
   Trainer(Training training, TrainOptions options);

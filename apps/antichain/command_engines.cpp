@@ -3,6 +3,7 @@
 
 #include "antichain/session/session.h"
 #include "apps/antichain/commands.h"
+#include "apps/antichain/option_json.h"
 #include "apps/antichain/table.h"
 
 namespace antichain::app {
@@ -32,10 +33,7 @@ void show_engine(const std::string& name, const Globals& globals) {
   Json list = Json::array();
   for (const OptionSpec& option : engine.options()) {
     table.add({option.name, option.fallback, accepted_values(option), option.doc});
-    list.push_back({{"name", option.name},
-                    {"default", option.fallback},
-                    {"accepts", accepted_values(option)},
-                    {"doc", option.doc}});
+    list.push_back(option_json(option));
   }
   if (list.empty()) {
     text += "It has no options.\n";

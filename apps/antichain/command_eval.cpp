@@ -4,6 +4,7 @@
 
 #include "antichain/base/error.h"
 #include "antichain/train/checkpoint.h"
+#include "antichain/train/trainer.h"
 #include "apps/antichain/recipe_arguments.h"
 #include "apps/antichain/run_folder.h"
 #include "apps/antichain/run_report.h"
@@ -14,7 +15,7 @@ namespace antichain::app {
 namespace {
 
 struct EvalArguments {
-  std::string run, data, device, precision, part = "test";
+  std::string run, data, device, engine, precision, part = "test";
 };
 
 double last_train_loss(const History& history) {
@@ -25,16 +26,21 @@ double last_train_loss(const History& history) {
 }
 
 // As for a run that goes on, there must be a value for every state and a state for every value. In
-// another precision the training step may have more states or fewer; what evaluation needs must be
-// there and fit then, and the rest where the step counts on it.
+// another precision or by another engine there may be more states or fewer; what evaluation needs
+// must be there and fit then, and the rest where the step counts on it.
 void take_states(RecipeRun& run, const Checkpoint& checkpoint, const std::filesystem::path& folder,
-                 bool in_other_precision) {
+                 const EvalArguments& arguments) {
+  const bool in_another_way = !arguments.precision.empty() || !arguments.engine.empty();
   run.evaluation();
-  if (!in_other_precision) {
+  if (!in_another_way) {
     run.step();
   }
   try {
-    run.session().states().set_all(checkpoint.states, in_other_precision
+    if (arguments.data.empty()) {  // other data may have another number of batches
+      require_position(checkpoint.state, run.context().settings.integer("epochs"),
+                       run.batches()->batches_per_epoch());
+    }
+    run.session().states().set_all(checkpoint.states, in_another_way
                                                           ? StateStore::Unknown::taken
                                                           : StateStore::Unknown::refused);
     run.step();
@@ -56,11 +62,14 @@ void evaluate(const EvalArguments& arguments, const Globals& globals) {
   if (!arguments.precision.empty()) {
     description.context.settings.set("precision", arguments.precision);
   }
+  if (!arguments.engine.empty()) {
+    description.context.settings.set("engine", arguments.engine);
+  }
   const std::filesystem::path folder = std::filesystem::path(arguments.run) / "checkpoints";
   const std::optional<Checkpoint> checkpoint = load_checkpoint(folder);
   require<DataError>(checkpoint.has_value(), "there is no checkpoint in '{}'", folder.string());
   RecipeRun run(find_recipe(description.recipe), description.context);
-  take_states(run, *checkpoint, folder, !arguments.precision.empty());
+  take_states(run, *checkpoint, folder, arguments);
   const auto start = std::chrono::steady_clock::now();
   const Score score = run.evaluate(arguments.part);
   const double seconds =
@@ -110,6 +119,11 @@ void add_eval_command(CLI::App& app, const Globals& globals) {
       ->add_option("--precision", arguments->precision,
                    "What to compute in: fp32, tf32, bf16 or fp16 [as in training]")
       ->type_name("NAME");
+  command
+      ->add_option("--engine", arguments->engine,
+                   "Who runs the model, where engines run it forward in their own way; backprop: "
+                   "step by step [as in training]")
+      ->type_name("NAME[:OPTION=VALUE,...]");
   command->add_option("--part", arguments->part, "What to evaluate on: test or validation")
       ->check(CLI::IsMember({"test", "validation"}))
       ->capture_default_str();

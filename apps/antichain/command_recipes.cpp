@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "apps/antichain/commands.h"
+#include "apps/antichain/option_json.h"
 #include "apps/antichain/table.h"
 #include "recipes/registry.h"
 
@@ -12,10 +13,7 @@ namespace {
 Json recipe_json(const Recipe& recipe) {
   Json options = Json::array();
   for (const OptionSpec& option : recipe.options) {
-    options.push_back({{"name", option.name},
-                       {"default", option.fallback},
-                       {"accepts", accepted_values(option)},
-                       {"doc", option.doc}});
+    options.push_back(option_json(option));
   }
   return {{"name", recipe.name}, {"summary", recipe.summary}, {"options", options}};
 }

@@ -88,16 +88,20 @@ void add_memory_budget(CLI::App& command, RecipeArguments& arguments) {
       ->type_name("SIZE");
 }
 
+void set_from_arguments(Settings& settings, const RecipeArguments& arguments) {
+  for (const std::vector<std::string>* given : {&arguments.settings, &arguments.short_forms}) {
+    for (const std::string& setting : *given) {
+      const std::size_t equals = setting.find('=');
+      require(equals != std::string::npos, "--set takes NAME=VALUE, got '{}'", setting);
+      settings.set(setting.substr(0, equals), setting.substr(equals + 1));
+    }
+  }
+}
+
 RecipeContext make_context(const Recipe& recipe, const RecipeArguments& arguments,
                            const Globals& globals) {
   RecipeContext context = recipe.context();
-  for (const std::vector<std::string>* settings : {&arguments.settings, &arguments.short_forms}) {
-    for (const std::string& setting : *settings) {
-      const std::size_t equals = setting.find('=');
-      require(equals != std::string::npos, "--set takes NAME=VALUE, got '{}'", setting);
-      context.settings.set(setting.substr(0, equals), setting.substr(equals + 1));
-    }
-  }
+  set_from_arguments(context.settings, arguments);
   context.seed = arguments.seed;
   context.device = arguments.device;
   context.data_folder = arguments.data;

@@ -29,6 +29,8 @@ void add_memory_budget(CLI::App& command, RecipeArguments& arguments);
 /// --precision, and what is said to the graph compiler: --level, --disable-pass, --fast-math,
 /// --dump-passes.
 std::shared_ptr<RecipeArguments> add_recipe_arguments(CLI::App& command);
+/// Sets what --set and the short forms say; throws InvalidArgument on what does not fit.
+void set_from_arguments(Settings& settings, const RecipeArguments& arguments);
 /// Returns the context that the arguments ask for; throws InvalidArgument on one that does not fit.
 RecipeContext make_context(const Recipe& recipe, const RecipeArguments& arguments,
                            const Globals& globals);

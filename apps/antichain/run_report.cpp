@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <optional>
+#include <string_view>
 
 #include "antichain/train/report.h"
 #include "apps/antichain/recipe_arguments.h"
@@ -31,11 +32,21 @@ Facts settings_of(const Settings& settings) {
   return facts;
 }
 
+// Whether a report is of that series, of whatever scope: "out.active_share", "active_share_2".
+bool is_of_series(std::string_view report, std::string_view series) {
+  report.remove_prefix(report.rfind('.') + 1);
+  if (!report.starts_with(series)) {
+    return false;
+  }
+  report.remove_prefix(series.size());
+  return report.find_first_not_of("_0123456789") == std::string_view::npos;
+}
+
 // The mean over the layers that report one; none where every unit was computed.
 std::optional<double> active_share(const RunSummary& summary) {
   double sum = 0, count = 0;
   for (const auto& [name, value] : summary.reports) {
-    if (name == kActiveShare || name.ends_with(fmt::format("/{}", kActiveShare))) {
+    if (is_of_series(name, kActiveShare)) {
       sum += value;
       ++count;
     }

@@ -1,6 +1,9 @@
 // `antichain data`.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <atomic>
+
 #include "tests/apps/run_program.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/data/http_server.h"
@@ -41,6 +44,30 @@ TEST(Data, SaysWhatCouldNotBeFetched) {
   EXPECT_EQ(run_program("data fetch mnits").err,
             "antichain: there is no data set 'mnits'; did you mean 'mnist'?\n");
   EXPECT_EQ(run_program("data fetch cora --data " + folder.path().string()).code, 2);
+}
+
+TEST(Data, TheLowestSpeedIsANumber) {
+  const TemporaryFolder folder;
+  std::atomic<int> asked = 0;
+  const data::HttpServer server([&asked](const data::Request&) {
+    ++asked;
+    return data::http_answer("404 Not Found", "no");
+  });
+  const auto fetch = [&](const std::string& speed) {
+    return run_program("data fetch mnist --lowest-speed " + speed + " --mirror " + server.url() +
+                       " --data " + folder.path().string());
+  };
+  for (const char* wrong : {"-1", "fast"}) {
+    const ProgramRun run = fetch(wrong);
+    EXPECT_EQ(run.code, 2);
+    EXPECT_THAT(run.err, HasSubstr("--lowest-speed"));
+    EXPECT_EQ(std::ranges::count(run.err, '\n'), 1);
+  }
+  EXPECT_EQ(asked, 0);
+  for (const char* right : {"0", "1000000000"}) {  // which is looked at after a minute
+    EXPECT_THAT(fetch(right).err, HasSubstr("the server answers with status 404"));
+  }
+  EXPECT_GT(asked, 0);
 }
 
 TEST(Data, ARecipeWithoutItsDataSaysWhatToDo) {

@@ -1,5 +1,6 @@
 // Every mistake gets one sentence and an exit code.
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -74,10 +75,10 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{
             "unknown_engine", "train --engine bakcprop",
             "there is no gradient engine 'bakcprop'; did you mean 'backprop'? This session has: "
-            "backprop, forward, hashing, likelihood, scan"},
+            "backprop, forward, hashing, likelihood, multigrid, scan"},
         Mistake{"unknown_engine_shown", "engines scam",
                 "there is no gradient engine 'scam'; did you mean 'scan'? This session has: "
-                "backprop, forward, hashing, likelihood, scan"},
+                "backprop, forward, hashing, likelihood, multigrid, scan"},
         Mistake{"unknown_engine_option", "train --engine scan:chunks=3",
                 "engine 'scan' has no option 'chunks'; did you mean 'chunk'? (`antichain engines "
                 "scan` lists them)"},
@@ -150,6 +151,40 @@ TEST(Errors, PathsThatCannotBeAreTheUsersMistake) {
     EXPECT_THAT(run.err, testing::EndsWith(": " + reason + "\n"));
     EXPECT_THAT(run.err, testing::StartsWith("antichain: "));
   }
+}
+
+// By a user who is not the owner: nobody is kept from anything when root asks.
+TEST(Errors, WhatMayNotBeReadOrWrittenIsTheUsersMistake) {
+  const TemporaryFolder folder;
+  const std::string at = folder.path().string();
+  folder.write("locked/run/run.json", "{}");
+  folder.write("mnist/train-images-idx3-ubyte", "");
+  folder.write("unreadable/run.json", "{}");
+  const std::string other =
+      ::geteuid() == 0 ? "setpriv --reuid=65534 --regid=65534 --clear-groups " : "";
+  const auto run_as_other = [&](const std::string& arguments) {
+    return run_line("cd /; HOME=/nonexistent XDG_CACHE_HOME=/nonexistent " + other + "$antichain " +
+                    arguments);
+  };
+  std::filesystem::permissions(folder.path(), std::filesystem::perms(0755));
+  if (run_as_other("--version").code != 0) {
+    GTEST_SKIP() << "the program cannot be run as another user here";
+  }
+  for (const char* name : {"locked", "mnist/train-images-idx3-ubyte", "unreadable/run.json"}) {
+    std::filesystem::permissions(folder / name, std::filesystem::perms::none);
+  }
+  for (const std::string& arguments :
+       {"eval " + at + "/locked/run", "train --resume " + at + "/locked/run",
+        "train --out " + at + "/locked/new", "explain spirals --dot " + at + "/locked/dot",
+        "eval " + at + "/unreadable", "train mnist-mlp --data " + at}) {
+    SCOPED_TRACE(arguments);
+    const ProgramRun run = run_as_other(arguments);
+    EXPECT_EQ(run.code, 2);
+    EXPECT_THAT(run.err, testing::StartsWith("antichain: "));
+    EXPECT_THAT(run.err, testing::EndsWith("Permission denied\n"));
+    EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1);
+  }
+  std::filesystem::permissions(folder / "locked", std::filesystem::perms::owner_all);
 }
 
 TEST(Errors, ANameWithALineEndInItIsNoSecondSentence) {

@@ -120,10 +120,29 @@ TEST(Gradcheck, NamesEveryParameter) {
   const nlohmann::json result = run.last_line();
   EXPECT_EQ(result.at("engine"), "forward");
   EXPECT_LT(result.at("max_relative_error"), 1e-5);
+  EXPECT_GT(result.at("cosine"), 0.999999);
   EXPECT_EQ(result.at("parameters").size(), 6U);
+  EXPECT_EQ(result.at("cosines").size(), 6U);
   EXPECT_TRUE(result.at("parameters").contains("mlp.0.weight"));
   EXPECT_THAT(run_program(std::string("gradcheck") + kSmall).out,
               ContainsRegex("mlp.2.bias +[0-9.]+e-"));
+}
+
+TEST(Gradcheck, TakesTheWeightsOfARun) {
+  const TemporaryFolder folder;
+  const std::string run = (folder / "run").string();
+  ASSERT_EQ(run_program("train spirals --epochs 3 --set hidden=5 --out " + run).code, 0);
+  const auto losses = [](const std::string& of) {
+    const ProgramRun check = run_program("gradcheck --json " + of);
+    EXPECT_EQ(check.code, 0) << check.err;
+    return check.last_line();
+  };
+  const nlohmann::json trained = losses(run), started = losses("spirals --set hidden=5");
+  EXPECT_EQ(trained.at("recipe"), "spirals");
+  EXPECT_LT(trained.at("loss"), started.at("loss"));
+  EXPECT_EQ(losses(run + " --engine forward").at("engine"), "forward");
+  const ProgramRun none = run_program("gradcheck " + (folder / "").string());
+  EXPECT_EQ(none.code, 2);
 }
 
 TEST(Bench, MeasuresTheStep) {

@@ -122,6 +122,32 @@ TEST(Engines, ShowTheirOptions) {
   }
 }
 
+// So that other programs need not read a range out of a sentence.
+TEST(Engines, GiveTypesAndRangesOfTheirOptionsAsFields) {
+  const nlohmann::json options = run_program("--json engines scan").last_line().at("options");
+  const auto option = [&options](const std::string& name) {
+    for (const nlohmann::json& each : options) {
+      if (each.at("name") == name) {
+        return each;
+      }
+    }
+    return nlohmann::json();
+  };
+  const nlohmann::json when = option("when"), chunk = option("chunk"), to = option("tolerance");
+  EXPECT_EQ(when.at("type"), "choice");
+  EXPECT_EQ(when.at("choices"), nlohmann::json({"auto", "always", "faster", "never"}));
+  EXPECT_FALSE(when.contains("min") || when.contains("max"));
+  EXPECT_EQ(chunk.at("type"), "integer");
+  EXPECT_TRUE(chunk.at("min").is_number_integer());
+  EXPECT_EQ(chunk.at("min"), 0);
+  EXPECT_EQ(chunk.at("max"), 1'000'000'000);
+  EXPECT_FALSE(chunk.contains("choices"));
+  EXPECT_EQ(to.at("type"), "number");
+  EXPECT_EQ(to.at("max"), 1.0);
+  const nlohmann::json epochs = run_program("--json recipes spirals").last_line().at("options")[0];
+  EXPECT_TRUE(epochs.contains("type")) << epochs;
+}
+
 TEST(Recipes, AreListedWithTheirOptions) {
   EXPECT_THAT(run_program("recipes").out, ContainsRegex("\nspirals +a perceptron"));
   const ProgramRun one = run_program("recipes spirals");

@@ -61,6 +61,23 @@ TEST_F(Safety, ACheckpointOfAnotherModelIsOneSentence) {
   EXPECT_EQ(run_program("train --resume " + five).code, 2);
 }
 
+TEST_F(Safety, ACheckpointFromBehindTheEndOfARunIsOneSentence) {
+  const std::string run = trained("run");
+  const std::string path = checkpoint_of(run) + "/state.json";
+  std::string text = read_text(path);
+  for (const auto& [what, by] :
+       {std::pair("\"finished\": true", "\"finished\": false"), {"\"epoch\": 2", "\"epoch\": 3"}}) {
+    ASSERT_NE(text.find(what), std::string::npos) << text;
+    text.replace(text.find(what), std::string(what).size(), by);
+  }
+  std::ofstream(path) << text;
+  for (const std::string& command : {"eval " + run, "train --resume " + run}) {
+    EXPECT_EQ(run_program(command).code, 2) << command;
+    EXPECT_THAT(run_program(command).err,
+                HasSubstr("does not fit this model and these data: it is in epoch 3, of 2"));
+  }
+}
+
 TEST_F(Safety, ACheckpointWithoutStatesIsOneSentence) {
   const std::string run = trained("run");
   std::ofstream(checkpoint_of(run) + "/model.safetensors", std::ios::binary)

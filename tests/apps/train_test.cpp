@@ -39,6 +39,27 @@ TEST_F(Train, EndsInATable) {
   EXPECT_THAT(run.out, ContainsRegex("\nreport +.*/report.html\n"));
 }
 
+// Whoever computes some units only says which part of them: the engine hashing, adaptive dropout.
+TEST_F(Train, TellsThePartOfActiveUnits) {
+  const std::string small =
+      "--json xmc-planted --epochs 1 --set features=200 --set labels=400 --set train=500 --set "
+      "test=50 --set hidden=8 ";
+  const auto json = [&](const std::string& more) { return train(small + more).last_line(); };
+  const nlohmann::json hashed =
+      json("--set output=hashed --engine out=hashing:when=always,share=0.1");
+  EXPECT_DOUBLE_EQ(hashed.at("active_share"), 0.1);
+  EXPECT_EQ(hashed.at("reports").at("out.active_share"), 0.1);
+  EXPECT_TRUE(hashed.contains("precision_at_1"));
+  EXPECT_GT(hashed.at("samples_per_second"), 0);
+  EXPECT_GT(hashed.at("peak_bytes"), 0);
+  EXPECT_GT(json("--set output=adaptive-dropout").at("active_share"), 0);
+  EXPECT_FALSE(json("--set output=dense").contains("active_share"));
+  EXPECT_THAT(train("xmc-planted --epochs 1 --set features=200 --set labels=400 --set train=500 "
+                    "--set test=50 --engine out=hashing:when=always,share=0.1")
+                  .out,
+              ContainsRegex("\nactive share +10.00 %\n"));
+}
+
 TEST_F(Train, WritesPlainLinesWithoutATerminal) {
   const ProgramRun run = train("spirals --set hidden=5 --set batch=10 --set epochs=3");
   EXPECT_THAT(run.out, ContainsRegex("^epoch [0-9]/3  loss "));

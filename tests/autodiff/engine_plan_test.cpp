@@ -21,7 +21,7 @@ using testing::HasSubstr;
 
 // An encoder with a chain, a head, and a way past the head.
 struct Model {
-  Var loss, losses;
+  Var loss, losses, encoded;
   Vars weights;
 };
 
@@ -45,7 +45,7 @@ Model build(Graph& graph, const std::string& plan) {
     out = nn::linear(scaled, 2, {.name = "second"});
   }
   const Var losses = sum(square(out), {1});
-  return {mean(losses), losses, parameters(graph)};
+  return {mean(losses), losses, h, parameters(graph)};
 }
 
 Tensor random_values(const Shape& shape, std::uint64_t seed) {
@@ -174,6 +174,34 @@ TEST(GradientCut, AddsUpToTheWholeGradient) {
   expect_same(gradients("head=forward", {}, true), want);
 }
 
+// The head is no region before its gradient is built, whoever differentiates up to the cut.
+TEST(GradientCut, LeavesPartsBehindItToTheirEngines) {
+  const std::vector<Tensor> want = gradients("");
+  for (const auto& [plan, options] : {std::pair("head=forward, *=backprop", GradOptions{}),
+                                      {"encoder=scan, head=forward", {}},
+                                      {"head=forward", {.engine = "forward"}}}) {
+    SCOPED_TRACE(fmt::format("{} {}", plan, options.engine.str()));
+    Session session({.seed = 3});
+    Graph graph = session.graph();
+    const Model model = build(graph, plan);
+    GradOptions with_cut = options;
+    with_cut.at = {model.encoded};
+    const std::size_t built = graph.num_ops();
+    Vars outputs = grad(model.loss, model.weights, with_cut);
+    int regions_of_the_head = 0;
+    for (std::uint32_t i = static_cast<std::uint32_t>(built); i < graph.num_ops(); ++i) {
+      const Op op = graph.op(OpId{i});
+      const bool reads_head = std::ranges::any_of(op.inputs(), [](Var input) {
+        return input.has_name() && input.name().starts_with("head.");
+      });
+      regions_of_the_head += reads_head && engine_choice(op).str() == "forward" ? 1 : 0;
+    }
+    EXPECT_GE(regions_of_the_head, 1);
+    outputs.push_back(model.loss);
+    expect_same(session.compile(outputs)({{"xs", random_values({5, 3, 4}, 1)}}).tensors(), want);
+  }
+}
+
 TEST(GradientCut, CountsWhatGoesPastIt) {
   Session session;
   Graph graph = session.graph();
@@ -240,6 +268,13 @@ TEST(ExampleLosses, ReachTheEngineThatAsksForThem) {
   EXPECT_EQ(seen, (Dims{5}));
   grad(mean(losses), w, {.engine = "asks"});
   EXPECT_TRUE(seen.empty());  // the mean, where nobody names the losses
+  // As the part of a plan it sees the losses, too, and not what is behind them.
+  Graph planned(engines);
+  planned.choose_engines(EnginePlan::parse("asks"));
+  const Var v = planned.input("v", f64, {5, 3}), weights = planned.input("weights", f64, {3});
+  const Var its_losses = sum(square(v * weights), {1});
+  grad(mean(its_losses), weights, {.at = {its_losses}});
+  EXPECT_EQ(seen, (Dims{5}));
   Session session;
   const Results both = session.compile({got, grad(mean(losses), w)})(
       {{"x", random_values({5, 3}, 1)}, {"w", random_values({3}, 2)}});

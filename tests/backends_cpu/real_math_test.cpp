@@ -132,6 +132,8 @@ TEST(RealMath, ComposedFunctionsAreAccurate) {
       {"sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
       {"softplus", [](double x) { return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))); }},
       {"gelu", [](double x) { return 0.5 * x * (1 + std::erf(x * std::sqrt(0.5))); }},
+      {"smooth_relu",
+       [](double x) { return x <= -0.1 ? 0 : (x < 0.1 ? 2.5 * (x + 0.1) * (x + 0.1) : x); }},
       {"silu", [](double x) { return x / (1 + std::exp(-x)); }},
   };
   std::vector<float> x, y;

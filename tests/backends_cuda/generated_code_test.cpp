@@ -121,12 +121,16 @@ TEST(GeneratedCode, UpdatesOfRows) {
   for (const DType dtype : {f32, f64, bf16, f16}) {
     for (const RowChoice choice : {RowChoice::all, RowChoice::ids, RowChoice::marks}) {
       expect_compiles(accumulate_rows_text(dtype, choice));
-      expect_compiles(row_update_text("Adam", dtype, 3, choice));
+      expect_compiles(row_update_text("Adam", dtype, dtype, 3, choice));
     }
-    expect_compiles(row_update_text("Descent", dtype, 1, RowChoice::ids));
-    expect_compiles(row_update_text("RmspropMomentum", dtype, 3, RowChoice::ids));
-    expect_compiles(row_squares_text(dtype, false));
-    expect_compiles(row_squares_text(dtype, true));
+    expect_compiles(row_update_text("Descent", dtype, dtype, 1, RowChoice::ids));
+    expect_compiles(row_update_text("RmspropMomentum", dtype, dtype, 3, RowChoice::ids));
+    expect_compiles(row_squares_text(dtype, dtype, false));
+    expect_compiles(row_squares_text(dtype, dtype, true));
+  }
+  for (const DType dtype : {bf16, f16}) {  // of a sum in f32
+    expect_compiles(row_update_text("Adam", dtype, f32, 3, RowChoice::marks));
+    expect_compiles(row_squares_text(f32, dtype, true));
   }
   expect_compiles(unique_text());
 }

@@ -70,8 +70,16 @@ std::vector<double> next_losses(const std::string& device, const std::string& pr
 }
 
 TEST_F(CudaRecipes, GoOnFromOneDeviceToTheOther) {
-  // From the same states, steps differ by little; roundings of 16 bits lead elsewhere later.
-  for (const auto& [precision, tolerance] : {std::pair("fp32", 1e-4), std::pair("fp16", 0.01)}) {
+  // From the same states, steps differ by little. Later, every rounding leads elsewhere: on the CPU
+  // alone, a weight decay of 1e-6 changes the loss after these 200 steps by 11 % in fp32 and 6 % in
+  // fp16, one of 1e-8 by 1 %. The bounds of the last loss are some three times that; by
+  // docs/results/gpu_recipes.md both devices reach the same accuracy in both precisions.
+  struct Bounds {
+    const char* precision;
+    double next_losses, last_loss;
+  };
+  for (const auto& [precision, tolerance, last_tolerance] :
+       {Bounds{"fp32", 1e-4, 0.3}, Bounds{"fp16", 0.01, 0.3}}) {
     SCOPED_TRACE(precision);
     const TrainResult whole = train("cpu", precision, {});
     for (const auto& [first, second] : {std::pair("cpu", "cuda"), std::pair("cuda", "cpu")}) {
@@ -92,6 +100,7 @@ TEST_F(CudaRecipes, GoOnFromOneDeviceToTheOther) {
       EXPECT_TRUE(rest.finished);
       EXPECT_EQ(rest.steps, whole.steps);
       EXPECT_EQ(rest.history.at("step/loss").size(), whole.history.at("step/loss").size());
+      EXPECT_NEAR(rest.train_loss, whole.train_loss, last_tolerance * whole.train_loss);
       EXPECT_NEAR(rest.scores.at("test").accuracy, whole.scores.at("test").accuracy, 0.05);
     }
   }

@@ -133,6 +133,22 @@ TEST(OutputFile, NothingWaitsAside) {  // an aside that somebody has put there i
   EXPECT_EQ(read_text(folder / "target"), "precious");
 }
 
+TEST(NewFolder, IsNothingThatIsThere) {
+  const TemporaryFolder folder;
+  fs::create_directory(folder / "there");
+  fs::create_directory_symlink("there", folder / "link");
+  fs::create_symlink("nowhere", folder / "dangling");
+  for (const char* name : {"there", "link", "dangling"}) {
+    const std::string path = folder / name;
+    EXPECT_EQ(error_of<DataError>([&] { make_new_folder(path); }),
+              "cannot make the folder '" + path + "': File exists");
+  }
+  const fs::path first = make_folder_aside(folder.path(), ".x-");
+  const fs::path second = make_folder_aside(folder.path(), ".x-");
+  EXPECT_NE(first, second);
+  EXPECT_TRUE(fs::is_directory(first) && first.filename().string().starts_with(".x-"));
+}
+
 TEST(OutputFile, SaysWhyNot) {
   const TemporaryFolder folder;
   const std::string at = "cannot write '" + folder.path().string();

@@ -10,6 +10,7 @@
 #include "antichain/engines/forward/forward_engine.h"
 #include "antichain/engines/hashing/hashing_engine.h"
 #include "antichain/engines/likelihood/likelihood_engine.h"
+#include "antichain/engines/multigrid/multigrid_engine.h"
 #include "antichain/engines/scan/scan_engine.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/indexing/indexing.h"
@@ -148,7 +149,7 @@ TEST(EngineConformance, EveryEngineOfASessionIsCovered) {
   for (const auto& engine : session.engines().all()) {
     const std::string name(engine->name());
     EXPECT_TRUE(name == "backprop" || name == "forward" || name == "hashing" ||
-                name == "likelihood" || name == "scan")
+                name == "likelihood" || name == "multigrid" || name == "scan")
         << name << " has no conformance test";
     EXPECT_FALSE(engine->summary().empty());
   }
@@ -204,6 +205,21 @@ TEST(EngineConformance, LikelihoodIsUnbiased) {
           return engine;
         },
         kRuns, printed_log());
+  }
+}
+
+// Cycles are its effort. Its step is named where a body does not tell it.
+std::unique_ptr<GradientEngine> make_multigrid(int cycles, const char* coarse) {
+  auto engine = make_multigrid_engine();
+  engine->set_defaults(
+      {{"when", "always"}, {"coarse", coarse}, {"coarsening", 2}, {"cycles", cycles}});
+  return engine;
+}
+
+TEST(EngineConformance, MultigridIsIterative) {
+  for (const char* coarse : {"auto", "matched", "plain"}) {
+    const auto make = [coarse](int cycles) { return make_multigrid(cycles, coarse); };
+    check_iterative(make, 8, 1e-12, printed_log());
   }
 }
 

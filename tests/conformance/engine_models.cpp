@@ -53,6 +53,13 @@ Var residual(Graph& graph, const Vars& in, const std::string& engine) {
   return sum(square(result.last[0])) + sum(result.ys[0]);
 }
 
+// A residual network of many layers, with losses at all of them.
+Var deep(Graph&, const Vars& in, const std::string& engine) {
+  const auto block = [](Var state, Var w) { return state + 0.2 * tanh(matmul(state, w)); };
+  const Chain result = chain(in[0], in[1], block, {.engine = engine});
+  return sum(square(result.last)) + 0.1 * sum(sin(result.all));
+}
+
 // A loop whose number of steps depends on its input.
 Var repeated(Graph&, const Vars& in, const std::string& engine) {
   const LoopResult result = loop(
@@ -96,6 +103,7 @@ const std::vector<EngineModel>& engine_models() {
       {"recurrent chain", {{2, 3}, {5, 2, 2}, {3, 3}, {2, 3}}, recurrent},
       {"loss at every step", {{3}, {4, 3}, {3}}, loss_at_every_step},
       {"residual chain", {{1, 2}, {4, 2, 2}}, residual},
+      {"deep residual chain", {{1, 2}, {13, 2, 2}}, deep},
       {"loop", {{3}, {3}}, repeated},
       {"cond", {{3}, {3}}, chosen},
       {"losses of examples", {{5, 3}, {3, 2}, {2}, {2, 2}, {5, 2}, {5}}, example_losses},

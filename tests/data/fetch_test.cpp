@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "antichain/base/error.h"
+#include "antichain/base/file_error.h"
 #include "antichain/base/sha256.h"
 #include "antichain/data/download.h"
 #include "tests/build_paths.h"
@@ -321,6 +322,28 @@ TEST_F(Downloads, ThatAreTooSlowAreGivenUp) {
   }
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(100));
   EXPECT_GT(std::filesystem::file_size(part), 0U);
+}
+
+TEST_F(Downloads, OfASetAreGivenUpByItsOptions) {
+  const DrippingServer server;
+  try {
+    fetch("mnist", folder.path(),
+          {.base_url = server.url(), .lowest_speed = 1000, .speed_seconds = 1});
+    ADD_FAILURE() << "it came to an end";
+  } catch (const DataError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("the download broke off after "));
+  }
+}
+
+TEST(Sha256OfAFile, AFailingDiskIsNoMistakeOfTheUser) {
+  const TemporaryFolder folder;
+  folder.write("abc", "abc");
+  EXPECT_EQ(sha256_of(folder / "abc"), digest("abc"));
+  expect_error<DataError>("cannot read '" + folder.path().string() + "': Is a directory",
+                          [&] { sha256_of(folder.path()); });
+  // Reading what is not mapped is an input/output error.
+  expect_error<MachineError>("cannot read '/proc/self/mem': Input/output error",
+                             [] { sha256_of("/proc/self/mem"); });
 }
 
 TEST_F(Downloads, ShowNoPassword) {

@@ -5,6 +5,7 @@
 
 #include "antichain/nn/layers.h"
 #include "antichain/nn/losses.h"
+#include "antichain/nn/wide.h"
 #include "antichain/ops/convolution/convolution.h"
 #include "antichain/ops/products/matmul.h"
 #include "antichain/session/session.h"
@@ -54,6 +55,11 @@ std::vector<Model> models() {
           {"residual_conv",
            {2, 3, 5, 5},
            [](Var x) { return residual_conv(x, 8, {.step = 0.1}).last; }},
+          {"wide",
+           {4, 6},
+           [](Var x) {
+             return wide_mlp(x, {12, 8}, {.weight = normal(0, 0.5)});
+           }},
           {"gcn", {4, 6}, [](Var x) { return gcn(ring(x.graph()), x, 8); }},
           {"transformer", {2, 5, 8}, [](Var x) {
              return transformer_block(x, {.heads = 2, .causal = true});

@@ -6,6 +6,7 @@
 #include "antichain/nn/layers.h"
 #include "antichain/nn/losses.h"
 #include "antichain/nn/ranking.h"
+#include "antichain/nn/wide.h"
 #include "antichain/ops/shape/creation.h"
 #include "antichain/session/session.h"
 #include "tests/tensor/expect_error.h"
@@ -92,6 +93,8 @@ TEST_F(LayerPlaces, OfEveryLoss) {
   const Var scores = graph.input("scores", f32, {5});
   start();
   expect_here(sampled_softmax(logits, 7, truth, drawn));
+  expect_here(wide_mlp(logits, {7}));
+  expect_here(wide_losses(logits, {7}, truth, {.name = "losses"}));
   const Ranking ranking = rank_labels(logits, truth, 3);
   start();
   expect_here(precision_at(ranking, 3));

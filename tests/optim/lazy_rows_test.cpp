@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "antichain/backends/cpu/threads/parallel.h"
+#include "antichain/ops/control_flow/control_flow.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/indexing/indexing.h"
 #include "antichain/ops/rows/reduce.h"
@@ -202,6 +203,24 @@ TEST(LazyRows, HaveTheSameBitsInEveryTypeAndWithSymbolicSizes) {
   }
 }
 
+TEST(LazyRows, OfSixteenBitsAccumulateWithTheSameBits) {
+  for (const DType dtype : {bf16, f16}) {
+    for (const auto& [optimiser, build] : lazy_optimisers()) {
+      for (StepOptions step : step_options()) {
+        if (step.accumulate == 1) {
+          continue;
+        }
+        SCOPED_TRACE(fmt::format("{} {}", optimiser, name(dtype)));
+        step.lazy_rows = looked_up();
+        Training training{.step = step, .dtype = dtype, .model = several_lookups};
+        const StateStore::Values on_rows = trained(build, training, 5);
+        training.compiler.level = 0;
+        expect_same_bits(on_rows, trained(build, training, 5));
+      }
+    }
+  }
+}
+
 // Several ranges of rows, of ids and of marks, with many ids twice.
 StateStore::Values trained_on_threads(int threads) {
   constexpr std::int64_t kManyRows = 40'000, kIds = 5'000, kOddWidth = 33;
@@ -239,7 +258,16 @@ TEST(LazyRows, OfPlainDescentAreThoseOfTheWholeRule) {
   const Optimiser build = [](Var loss, const StepOptions& step) {
     return sgd(loss, {.lr = 0.05, .step = step});
   };
-  expect_same_bits(trained(build, {.step = {.lazy_rows = looked_up()}}, 5), trained(build, {}, 5));
+  for (const DType dtype : {f32, bf16, f16}) {
+    for (const int accumulate : {1, 3}) {
+      SCOPED_TRACE(fmt::format("{}, accumulate {}", name(dtype), accumulate));
+      StateStore::Values lazy = trained(
+          build, {.step = {.lazy_rows = looked_up(), .accumulate = accumulate}, .dtype = dtype}, 7);
+      lazy.erase("table.used_rows");
+      expect_same_bits(lazy,
+                       trained(build, {.step = {.accumulate = accumulate}, .dtype = dtype}, 7));
+    }
+  }
 }
 
 // Returns the ops that make values as long as the table and are not about states.
@@ -256,24 +284,31 @@ std::vector<std::string> long_values(Graph& compiled) {
   return found;
 }
 
+void expect_long_values(const Optimiser& build, const StepOptions& step, DType dtype, bool on_rows,
+                        const Model& model = several_lookups) {
+  Session session;
+  Graph graph = session.graph();
+  const Var ids = graph.input("ids", i64, {"batch", kTimes});
+  const Var loss = model(table(graph, dtype), ids);
+  CompilerOptions options;
+  if (!on_rows) {
+    options.disabled = {"row-gradients"};
+  }
+  const Executable run =
+      session.compile({loss}, {.updates = build(loss, step), .compiler = options});
+  EXPECT_EQ(long_values(run.graph()).empty(), on_rows)
+      << testing::PrintToString(long_values(run.graph()));
+}
+
 TEST(LazyRows, LeaveNoValueAsLongAsTheTable) {
-  for (const auto& [name, build] : lazy_optimisers()) {
-    for (StepOptions step : step_options()) {
-      SCOPED_TRACE(name);
-      step.lazy_rows = looked_up();
-      for (const bool on_rows : {true, false}) {
-        Session session;
-        Graph graph = session.graph();
-        const Var ids = graph.input("ids", i64, {"batch", kTimes});
-        const Var loss = several_lookups(table(graph, f32), ids);
-        CompilerOptions options;
-        if (!on_rows) {
-          options.disabled = {"row-gradients"};
+  for (const DType dtype : {f32, bf16, f16}) {
+    for (const auto& [optimiser, build] : lazy_optimisers()) {
+      for (StepOptions step : step_options()) {
+        SCOPED_TRACE(fmt::format("{} {}", optimiser, name(dtype)));
+        step.lazy_rows = looked_up();
+        for (const bool on_rows : {true, false}) {
+          expect_long_values(build, step, dtype, on_rows);
         }
-        const Executable run =
-            session.compile({loss}, {.updates = build(loss, step), .compiler = options});
-        EXPECT_EQ(long_values(run.graph()).empty(), on_rows)
-            << testing::PrintToString(long_values(run.graph()));
       }
     }
   }
@@ -328,6 +363,37 @@ TEST(LazyRows, TablesThatAreLookedUpAlone) {
   EXPECT_FALSE(filter(tied));
   EXPECT_FALSE(filter(columns));
   EXPECT_FALSE(filter(unused));
+}
+
+Var looked_up_in_a_chain(Var words, Var ids) {
+  const Var start = zeros(words.graph(), words.dtype(), {kTimes, kWidth});
+  return mean(square(chain(start, ids, [&](Var h, Var id) {
+                       return tanh(h + embedding(words, id) - 0.5 * gather(words, id) * h);
+                     }).last));
+}
+
+Var looked_up_before_a_chain(Var words, Var ids) {
+  const Var start = zeros(words.graph(), words.dtype(), {kTimes, kWidth});
+  const Vars xs = {embedding(words, ids), gather(words, ids)};
+  return mean(square(chain({start}, xs, [&](Var, const Vars& h, const Vars& x) -> StepResult {
+                       return {{tanh(h[0] + x[0] - 0.5 * x[1] * h[0])}};
+                     }).last[0]));
+}
+
+// What a chain looks up by a sequence is looked up before it.
+TEST(LazyRows, OfATableThatAChainLooksUpAreThoseOfLookupsBeforeIt) {
+  const Optimiser build = [](Var loss, const StepOptions& step) {
+    return adam(loss, {.lr = 0.05, .weight_decay = 0.1, .step = step});
+  };
+  for (const StepOptions& options : step_options()) {
+    StepOptions step = options;
+    step.lazy_rows = looked_up();
+    Training training{.step = step, .model = looked_up_in_a_chain};
+    const StateStore::Values inside = trained(build, training, 5);
+    training.model = looked_up_before_a_chain;
+    expect_same_bits(inside, trained(build, training, 5));
+    expect_long_values(build, step, f32, true, looked_up_in_a_chain);
+  }
 }
 
 TEST(LazyRows, WrongIdsAreNamed) {

@@ -13,10 +13,16 @@ inline std::string test_data_folder() { return shared_data().string(); }
 
 /// Returns the file or folder without which a recipe cannot run; empty when it needs none.
 inline std::string data_of(const std::string& recipe) {
-  const std::map<std::string, std::string> needed = {
-      {"mnist-mlp", "mnist"}, {"mnist-cnn", "mnist"}, {"agnews-rnn", "ag_news"},
-      {"cora-gcn", "cora"},   {"har-gru", "uci_har"}, {"hyperspectral-odenet", "salinas_a"},
-      {"delicious", "xmc"},   {"xmc", "xmc"},         {"mnist-hashed", "mnist"}};
+  const std::map<std::string, std::string> needed = {{"mnist-mlp", "mnist"},
+                                                     {"mnist-cnn", "mnist"},
+                                                     {"mnist-odenet", "mnist"},
+                                                     {"agnews-rnn", "ag_news"},
+                                                     {"cora-gcn", "cora"},
+                                                     {"har-gru", "uci_har"},
+                                                     {"hyperspectral-odenet", "salinas_a"},
+                                                     {"delicious", "xmc"},
+                                                     {"xmc", "xmc"},
+                                                     {"mnist-hashed", "mnist"}};
   if (recipe.starts_with("fashion")) {
     return "/usr/share/datasets/fashion-mnist";
   }

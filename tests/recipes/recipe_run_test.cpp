@@ -232,7 +232,7 @@ TEST(RecipeRun, EvaluatesTheStatesAsTheyAre) {
 TEST(RecipeRun, RefusesWhatItCannotDo) {
   expect_error<InvalidArgument>(
       "there is no gradient engine 'bakcprop'; did you mean 'backprop'? This session has: "
-      "backprop, forward, hashing, likelihood, scan",
+      "backprop, forward, hashing, likelihood, multigrid, scan",
       [] {
         run({{"engine", "bakcprop"}});
       });

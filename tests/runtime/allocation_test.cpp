@@ -123,6 +123,31 @@ TEST(Allocation, ATrainingStepAllocatesNothing) {
   EXPECT_EQ(allocations_of_training(with_all_options), 0);
 }
 
+// Not even one in which rows are hashed and sorted into tables anew.
+TEST(Allocation, AStepOfHashedLayersAllocatesNothing) {
+  if (!has_blas()) {
+    GTEST_SKIP() << "this build multiplies matrices by reference";
+  }
+  for (const char* options : {"for=example", "for=batch", "family=dwta,probes=2", "family=minhash",
+                              "transform=powers,select=vanilla,bucket=8,policy=fifo",
+                              "select=threshold,drift=0.001,rehash_rows=all", "new_functions=1"}) {
+    SCOPED_TRACE(options);
+    Session session(std::make_unique<CountedBackend>());
+    Graph graph = session.graph();
+    const Var x = graph.input("x", f32, {"batch", 24});
+    const nn::LabelSets truth{.labels = graph.input("labels", i64, {"entries"}),
+                              .row_starts = graph.input("starts", i64, {graph.dim("batch") + 1})};
+    const std::string engine = "hashing:when=always,active=30,K=2,L=6,rehash=1,rehash_growth=1,";
+    const Var loss =
+        mean(nn::wide_losses(x, {100, 200}, truth, {.name = "out", .engine = engine + options}));
+    const Executable step = session.compile({loss}, {.updates = optim::adam(loss, {.lr = 0.1})});
+    const Feeds feeds = {{"x", Tensor::full(f32, {8, 24}, 0.5)},
+                         {"labels", Tensor::zeros(i64, {8})},
+                         {"starts", Tensor::of<std::int64_t>({9}, {0, 1, 2, 3, 4, 5, 6, 7, 8})}};
+    EXPECT_EQ(allocations_of_a_step(step, feeds), 0);
+  }
+}
+
 // Where every op had memory of its own, compiling large graphs took longer per op than small ones.
 TEST(Allocation, AGraphKeepsNoPieceOfMemoryPerOp) {
   constexpr int kOps = 3000;

@@ -288,7 +288,7 @@ TEST(Engines, UnknownNamesListTheKnownOnes) {
   const Var y = sum(call(graph, [&] { return Vars{sin(x)}; }, {.engine = "scam"})[0]);
   expect_error<InvalidArgument>(
       "there is no gradient engine 'scam'; did you mean 'scan'? This session has: backprop, "
-      "forward, hashing, likelihood, scan",
+      "forward, hashing, likelihood, multigrid, scan",
       [&] { grad(y, x); });
 }
 

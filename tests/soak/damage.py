@@ -4,9 +4,9 @@ import os
 import shutil
 import struct
 
-from program import STEPS, TRAINING, Failure, check_sentence, go_on_to_the_end
+from program import TRAINING, Failure, check_sentence, go_on_to_the_end
 
-CHECKPOINT = f"checkpoints/step-{STEPS:08}-final"
+BEST = "best.safetensors"
 
 
 def read_safetensors(path):
@@ -113,25 +113,51 @@ def damage_kind(path, draw):
     # otherwise nothing
 
 
+def last_checkpoint(folder):
+    return next(folder.glob("checkpoints/step-*-final"))
+
+
+def patient_run(program):
+    """A run that keeps its best states, too: it could end early, but does not."""
+    folder = program.new_folder()
+    ended = program.run([*TRAINING, "--set", "patience=6", "--out", folder])
+    if ended.code != 0 or not (last_checkpoint(folder) / BEST).exists():
+        raise Failure(f"the program does not train with patience: {ended.err[-300:]}")
+    return folder
+
+
+def reopened(checkpoint):
+    """Turns a checkpoint of a run that has ended into one of its last step but one."""
+    state = json.loads((checkpoint / "state.json").read_text())
+    epoch = state["epoch"] - 1
+    batches, step = state["step"] // epoch, state["step"] - 1
+    state.update(finished=False, epoch=epoch, batch=batches - 1, step=step)
+    (checkpoint / "state.json").write_text(json.dumps(state))
+    return checkpoint.rename(checkpoint.with_name(f"step-{step:08}"))
+
+
+DAMAGES = (("state.json", damage_json), ("run.json", damage_json),
+           ("model.safetensors", damage_tensors), ("model.safetensors", damage_tensors),
+           ("model.safetensors", damage_bytes), ("state.json", damage_bytes),
+           ("run.json", damage_bytes), ("model.safetensors", damage_kind),
+           ("state.json", damage_kind), ("run.json", damage_kind))
+DAMAGES_OF_THE_BEST = ((BEST, damage_tensors), (BEST, damage_bytes), (BEST, damage_kind))
+
+
 def damaged_runs(program, reference, draw, count):
     """Files of a run, changed by their structure: they are refused or used, never believed blindly."""
-    _, whole = reference
+    _, plain = reference
+    patient = patient_run(program)
     for number in range(count):
         folder = program.new_folder()
-        shutil.copytree(whole, folder)
-        state = json.loads((folder / CHECKPOINT / "state.json").read_text())
-        if draw.random() < 0.5:  # a run that goes on computes with what it has read
-            state.update(finished=False, epoch=6, batch=9, step=STEPS - 1)
-            (folder / CHECKPOINT / "state.json").write_text(json.dumps(state))
-        name, damage = draw.choice((
-            (f"{CHECKPOINT}/state.json", damage_json), ("run.json", damage_json),
-            (f"{CHECKPOINT}/model.safetensors", damage_tensors),
-            (f"{CHECKPOINT}/model.safetensors", damage_tensors),
-            (f"{CHECKPOINT}/model.safetensors", damage_bytes),
-            (f"{CHECKPOINT}/state.json", damage_bytes), ("run.json", damage_bytes),
-            (f"{CHECKPOINT}/model.safetensors", damage_kind),
-            (f"{CHECKPOINT}/state.json", damage_kind), ("run.json", damage_kind)))
-        damage(folder / name, draw)
+        has_best = draw.random() < 0.5
+        shutil.copytree(patient if has_best else plain, folder)
+        # A run that goes on computes with what it has read.
+        checkpoint = last_checkpoint(folder)
+        if draw.random() < 0.5:
+            checkpoint = reopened(checkpoint)
+        name, damage = draw.choice(DAMAGES + (DAMAGES_OF_THE_BEST if has_best else ()))
+        damage((folder if name == "run.json" else checkpoint) / name, draw)
         command = draw.choice((["eval"], ["train", "--resume"]))
         # A changed run.json may ask for more epochs than anybody wants to wait for.
         limit = ["--max-steps", "100"] if command[0] == "train" else []

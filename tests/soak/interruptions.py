@@ -11,14 +11,21 @@ CALLS = ("openat", "write", "fsync", "rename", "mkdir", "unlink", "unlinkat", "c
 ERRORS = ("ENOSPC", "EIO", "EACCES", "EMFILE", "EROFS", "EDQUOT")
 
 
-def can_trace():
-    return shutil.which("strace") and subprocess.run(
-        ["strace", "-o", "/dev/null", "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0
+def why_it_does_not_run(command):
+    """Returns why a command that an attack needs does not work on this machine; nothing if it does."""
+    if not shutil.which(command[0]):
+        return f"there is no {command[0]}"
+    tried = subprocess.run(command, capture_output=True, text=True, check=False)
+    said = (tried.stderr.strip().splitlines() or [f"exit code {tried.returncode}"])[-1]
+    return None if tried.returncode == 0 else f"{command[0]} does not work: {said}"
 
 
-def can_mount():
-    return shutil.which("unshare") and subprocess.run(
-        ["unshare", "-rm", "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0
+def why_no_tracing():
+    return why_it_does_not_run(["strace", "-o", "/dev/null", "true"])
+
+
+def why_no_mounting():
+    return why_it_does_not_run(["unshare", "-rm", "sh", "-c", "mount -t tmpfs tmpfs /mnt"])
 
 
 def kills_at_random(program, reference, draw, count):

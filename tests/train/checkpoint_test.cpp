@@ -1,10 +1,12 @@
 #include "antichain/train/checkpoint.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <thread>
 
 #include "tests/base/temporary_folder.h"
 #include "tests/tensor/expect_error.h"
@@ -147,6 +149,37 @@ TEST(Checkpoint, StatesThatCannotBeAreRefused) {
                    "it is nested more than 8 deep");
   expect_bad_state("\"train/loss\": [", "\"train/loss\": [[1], ", "a point of the curve");
   expect_bad_state("\"history\": {", "\"history\": [], \"other\": {", "'history' is no object");
+}
+
+// Nobody else can know what a checkpoint is called while it is made, so a link that is put there at
+// the right moment is not followed.
+TEST(Checkpoint, IsNotMadeThroughAPlantedLink) {
+  const TemporaryFolder folder, victim;
+  std::filesystem::create_directories(folder / "c");
+  std::jthread planter([&](const std::stop_token& stop) {
+    for (int step = 1; !stop.stop_requested(); step = step % 50 + 1) {
+      std::error_code there_already;
+      std::filesystem::create_directory_symlink(
+          victim.path(), folder / fmt::format("c/.aside-step-{:08}", step), there_already);
+    }
+  });
+  for (int step = 1; step <= 50; ++step) {
+    save_checkpoint(folder / "c", sample(step), 1);
+  }
+  planter.request_stop();
+  planter.join();
+  EXPECT_THAT(names_in(victim.path()), testing::IsEmpty());
+  EXPECT_EQ(load_checkpoint(folder / "c")->state.step, 50);
+}
+
+TEST(Checkpoint, ANumberThatIsNotThatOfItsStepIsRefused) {
+  const TemporaryFolder folder;
+  save_checkpoint(folder.path(), sample(7), 1);
+  std::filesystem::rename(folder / "step-00000007", folder / "step-00000008");
+  expect_error<DataError>("'" + (folder / "step-00000008/state.json").string() +
+                              "' is not the state of a training run: it is of step 7, and its "
+                              "folder is called 'step-00000008'",
+                          [&] { load_checkpoint(folder.path()); });
 }
 
 TEST(Checkpoint, CurvesWithoutPointsAreNone) {

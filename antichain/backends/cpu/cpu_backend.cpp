@@ -21,6 +21,7 @@
 #include "antichain/backends/cpu/rows/channel_sum_kernels.h"
 #include "antichain/backends/cpu/rows/norm_gradient_kernels.h"
 #include "antichain/backends/cpu/rows/reduce_kernels.h"
+#include "antichain/backends/cpu/rows/row_squares_kernel.h"
 #include "antichain/backends/cpu/rows/rowwise_kernels.h"
 #include "antichain/backends/cpu/scans/scan_kernels.h"
 #include "antichain/backends/cpu/step_time.h"
@@ -56,6 +57,7 @@ class CpuBackend final : public Backend {
     cpu::register_state_updates(kernels_);
     cpu::register_optimiser_steps(kernels_);
     cpu::register_row_updates(kernels_);
+    cpu::register_row_squares(kernels_);
     cpu::register_products(kernels_, products());
     cpu::register_fused_products(kernels_, products(), jit_);
     cpu::register_rowwise(kernels_);

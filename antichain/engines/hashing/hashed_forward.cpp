@@ -150,9 +150,8 @@ Computed compute_active(const WideLayers& parts, const Options& options) {
   }
   const DType wide = buffer_dtype(dense.dtype());
   const Var logits = cast(dense, wide);
-  const Var labels = take_along(gather(logits, examples_of(parts.truth)),
-                                expand_dims(cast(parts.truth.labels, DType::i64), 1), 1);
-  result.output = label_losses(logsumexp(logits, {1}), squeeze(labels, 1), parts.truth);
+  result.output =
+      label_losses(logsumexp(logits, {1}), label_logits_of(logits, parts.truth), parts.truth);
   return result;
 }
 

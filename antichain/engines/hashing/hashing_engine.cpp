@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "antichain/engines/hashing/hashed_forward.h"
+#include "antichain/engines/hashing/hashed_inference.h"
 #include "antichain/engines/hashing/hashing_cost.h"
 #include "antichain/engines/hashing/hashing_updates.h"
 #include "antichain/ops/elementwise/elementwise.h"
@@ -54,8 +55,8 @@ class HashingEngine final : public GradientEngine {
     }
     for (std::size_t i = 0; i < layers.layers.size(); ++i) {
       WideLayer& layer = layers.layers[i];
-      // Who asks for the values of the last layer wants all of them.
-      if (i + 1 == layers.layers.size() && !layers.gives_losses()) {
+      // Who asks for the values of the last layer in training wants all of them.
+      if (layers.training && i + 1 == layers.layers.size() && !layers.gives_losses()) {
         continue;
       }
       if (!has_known_size(layer)) {
@@ -76,20 +77,18 @@ class HashingEngine final : public GradientEngine {
     if (!is_hashed(parts)) {
       return std::nullopt;
     }
-    const Computed computed = compute_active(parts, read_options(settings(op)));
-    Var output = computed.output;
-    if (parts.training) {
-      output = with_report(output, "active_share", computed.active_share);
-      output = with_report(output, "found_share", computed.found_share);
+    if (!parts.training) {
+      return std::vector<Var>{output_of(op, parts)};
     }
-    return std::vector<Var>{output};
+    const Computed computed = compute_active(parts, read_options(settings(op)));
+    const Var output = with_report(computed.output, "active_share", computed.active_share);
+    return std::vector<Var>{with_report(output, "found_share", computed.found_share)};
   }
 
   std::vector<Var> differentiate(VjpContext& context) const override {
     const Op op = context.op();
     const WideLayers parts = parts_of_wide_layers(op);
-    const Var output = is_hashed(parts) ? compute_active(parts, read_options(settings(op))).output
-                                        : op.def().decompose(op)[0];
+    const Var output = output_of(op, parts);
     const std::vector<Var> inputs = op.inputs();
     std::vector<Var> grads = context.walk_back(std::vector<Var>{output}, context.grads(), inputs);
     // A weight that two layers share is one value: its gradient counts once.
@@ -121,16 +120,16 @@ class HashingEngine final : public GradientEngine {
     return writes;
   }
 
-  bool has_row_gradient(Op op, int input) const override {
+  RowUpdates row_updates(Op op, int input) const override {
     if (&op.def() != &wide_layers_def()) {
-      return false;
+      return RowUpdates::none;
     }
     for (const WideLayer& layer : parts_of_wide_layers(op).layers) {
       if (layer.weight == op.input(input) || layer.bias == op.input(input)) {
-        return !layer.own.empty();
+        return layer.own.empty() ? RowUpdates::none : read_options(settings(op)).updates;
       }
     }
-    return false;
+    return RowUpdates::none;
   }
 
   std::string explain(Op op) const override {
@@ -151,6 +150,16 @@ class HashingEngine final : public GradientEngine {
   }
 
  private:
+  Var output_of(Op op, const WideLayers& parts) const {
+    if (!is_hashed(parts)) {
+      return op.def().decompose(op)[0];
+    }
+    const Options set = read_options(settings(op));
+    return parts.training         ? compute_active(parts, set).output
+           : parts.gives_losses() ? compute_active(parts, for_inference(set)).output
+                                  : compute_values(parts, for_inference(set));
+  }
+
   static bool is_hashed(const WideLayers& parts) {
     return std::ranges::any_of(parts.layers, [](const WideLayer& l) { return !l.own.empty(); });
   }

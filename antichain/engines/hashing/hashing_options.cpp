@@ -40,11 +40,17 @@ std::int64_t default_pieces(std::int64_t units, int bits_per_piece) {
 
 // Units that an example needs for itself cost it memory that nobody else reads; those drawn for all
 // examples are one dense product, and as many as keep what they estimate near enough.
-constexpr std::int64_t kUsualOwn = 64, kFewestDrawn = 512, kMostDrawn = 2048, kUnitsPerDrawn = 256;
+constexpr std::int64_t kUsualOwn = 64, kFewestDrawn = 512, kMostDrawn = 2048, kUnitsPerDrawn = 32;
+constexpr std::int64_t kFewestOwn = 8;  // true labels are among them
+// Of all examples together.
+constexpr std::int64_t kUnitsPerShared = 16, kFewestShared = 1024, kMostShared = 4096;
 
 void choose_active(Options& options, std::int64_t units) {
   ActiveOptions& active = options.active;
-  if (active.active == 0 && options.share == 0) {
+  if (active.active == 0 && options.share == 0 && active.shared) {
+    active.active = std::clamp(units / kUnitsPerShared, kFewestShared, kMostShared);
+    active.drawn = active.active / 2;
+  } else if (active.active == 0 && options.share == 0) {
     active.drawn = std::clamp(units / kUnitsPerDrawn, kFewestDrawn, kMostDrawn);
     active.active = active.drawn + kUsualOwn;
   } else {
@@ -52,11 +58,13 @@ void choose_active(Options& options, std::int64_t units) {
       active.active = std::llround(options.share * static_cast<double>(units));
     }
     active.active = std::clamp<std::int64_t>(active.active, 1, units);
-    active.drawn = std::llround(options.drawn_share * static_cast<double>(active.active));
+    active.drawn = std::min<std::int64_t>(
+        std::llround(options.drawn_share * static_cast<double>(active.active)),
+        active.active - std::min(kFewestOwn, active.active));
   }
   if (active.active >= units) {
     active.active = units;
-    active.drawn = 0;
+    active.drawn = std::max<std::int64_t>(0, units - kUsualOwn);
   }
 }
 
@@ -68,7 +76,7 @@ std::vector<OptionSpec> option_specs() {
       choice_option("transform", "norms", "how inner products of rows become angles",
                     HashSpec::transform_names()),
       {"K", kInteger, "0", "pieces of a code; 0: by the number of units", 0, HashSpec::kMostBits},
-      {"L", kInteger, "50", "hash tables", 1, 4096},
+      {"L", kInteger, "24", "hash tables", 1, 4096},
       {"probes", kInteger, "1", "buckets looked into per table", 1, HashSpec::kMostBits + 1},
       {"bucket", kInteger, "128", "units that a bucket holds", 1, 1e9},
       choice_option("policy", "reservoir", "which units stay in a bucket that is full",
@@ -90,8 +98,15 @@ std::vector<OptionSpec> option_specs() {
        "part of the codes that is out of date before rows are hashed; 0: any", 0, 1},
       {"new_functions", kInteger, "0",
        "steps from one draw of hash functions to the next; 0: never", 0, 1e9},
-      choice_option("inference", "dense", "how evaluation computes the layers",
+      choice_option("updates", "ordered",
+                    "how rows are updated: each once, with the same bits in every run, or hogwild: "
+                    "by every example at once without locks, so that no two runs are the same",
+                    {"ordered", "hogwild"}),
+      choice_option("inference", "dense",
+                    "how evaluation computes the layers; hashed also means when=always",
                     {"dense", "hashed"}),
+      {"inference_share", kNumber, "0",
+       "part of the units that evaluation computes, for inference=hashed; 0: as in training", 0, 1},
       choice_option("when", "where_faster", "whether to hash layers for which that is slower",
                     {"where_faster", "always"}),
   };
@@ -121,8 +136,12 @@ Options read_options(const Settings& settings) {
   options.rehash_all = settings.text("rehash_rows") == "all";
   options.drift = settings.number("drift");
   options.new_functions = settings.integer("new_functions");
+  options.updates =
+      settings.text("updates") == "hogwild" ? RowUpdates::lock_free : RowUpdates::ordered;
   options.hashed_inference = settings.text("inference") == "hashed";
-  options.when = settings.text("when") == "always" ? When::always : When::where_faster;
+  options.inference_share = settings.number("inference_share");
+  options.when = settings.text("when") == "always" || options.hashed_inference ? When::always
+                                                                               : When::where_faster;
   return options;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "antichain/autodiff/engine.h"
 #include "antichain/base/settings.h"
 #include "antichain/ops/hashing/active_units.h"
 #include "antichain/ops/hashing/hash_functions.h"
@@ -24,7 +25,9 @@ struct Options {
   bool rehash_all = false;   // all rows, not only used ones
   double drift = 0;          // share of codes that are out of date before rows are hashed; 0: any
   std::int64_t new_functions = 0;  // steps from one draw of functions to the next; 0: never
+  RowUpdates updates = RowUpdates::ordered;
   bool hashed_inference = false;
+  double inference_share = 0;  // of the units that are computed then; 0: as many as in training
   When when = When::where_faster;
 };
 

@@ -12,7 +12,7 @@ namespace antichain::scan {
 /// Returns the number of a row, a column or an element as an index into a vector.
 inline std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
-/// Holds the places of a sparse matrix in CSR form. A place may hold a zero; others always do.
+/// Holds the positions of a sparse matrix in CSR form. One may hold a zero; all others always do.
 struct CsrPattern {
   std::int64_t num_columns = 0;
   std::vector<std::int32_t> row_starts = {0};  // one more than there are rows

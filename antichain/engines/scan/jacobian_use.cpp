@@ -71,7 +71,7 @@ CsrPattern one_per_column(const std::vector<std::int32_t>& rows, std::int64_t nu
   return pattern;
 }
 
-std::vector<std::int32_t> places(const Shape& shape, const Strides& strides) {
+std::vector<std::int32_t> offsets(const Shape& shape, const Strides& strides) {
   std::vector<std::int32_t> all;
   Shape index(shape.size());
   for (std::int64_t n = 0; n < numel(shape); ++n) {

@@ -34,7 +34,7 @@ struct JacobianUse {
 /// Returns a matrix with one element per column, in the given row.
 CsrPattern one_per_column(const std::vector<std::int32_t>& rows, std::int64_t num_rows);
 /// Returns, for every number of a packed shape, where it is when axes have these strides.
-std::vector<std::int32_t> places(const Shape& shape, const Strides& strides);
+std::vector<std::int32_t> offsets(const Shape& shape, const Strides& strides);
 
 // Rules: each returns nothing where it does not apply.
 BuildJacobian elementwise_jacobian(const JacobianUse& use);

@@ -8,7 +8,7 @@ namespace antichain::scan {
 
 namespace {
 
-// A matrix per step and place: beyond, they would not fit into memory for any number of steps.
+// A matrix per step and position: beyond, they would not fit into memory for any number of steps.
 constexpr std::int64_t kLargestSize = 1024;
 
 Dims joined(const Dims& first, const Dims& second) {
@@ -43,7 +43,7 @@ JointState::JointState(Op chain) {
     return;
   }
   const int kept = kept_axes(graph, chain.regions()[0], before, after);
-  places.assign(parts[0].shape.begin(), parts[0].shape.begin() + kept);
+  batch_axes.assign(parts[0].shape.begin(), parts[0].shape.begin() + kept);
   for (Part& part : parts) {
     part.offset = size;
     part.size = numel(Dims(part.shape.begin() + kept, part.shape.end()));
@@ -69,14 +69,14 @@ std::string JointState::why_not() const {
 Var JointState::join(const Vars& values) const {
   Vars rows;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const Dims front = joined(leading(values[i], parts[i].shape.size()), places);
+    const Dims front = joined(leading(values[i], parts[i].shape.size()), batch_axes);
     rows.push_back(reshape(values[i], joined(front, {parts[i].size})));
   }
   return rows.size() == 1 ? rows[0] : concat(rows, -1);
 }
 
 Vars JointState::cut(Var joint) const {
-  const Dims front = leading(joint, places.size() + 1);
+  const Dims front = leading(joint, batch_axes.size() + 1);
   Vars values;
   for (const Part& part : parts) {
     const Var row =

@@ -95,7 +95,7 @@ BuildJacobian reduction_jacobian(const JacobianUse& use) {
       strides[axis] = sums[axis] == 1 ? 0 : strides[axis];
     }
     CsrPattern pattern{.num_columns = numel(sums)};
-    for (const std::int32_t sum : places(use.x_shape, strides)) {
+    for (const std::int32_t sum : offsets(use.x_shape, strides)) {
       pattern.columns.push_back(sum);
       pattern.end_row();
     }

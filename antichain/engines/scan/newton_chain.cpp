@@ -53,7 +53,7 @@ Var largest(Var value) {
 
 // What an iteration starts from, and how good it is.
 struct Iterate {
-  Var all;       // states, [time + 1, places..., size]
+  Var all;       // states, [time + 1, batch_axes..., size]
   Var misses;    // what each step makes of the state before it, less the state after it
   Var residual;  // the largest of these
   Var size;      // of the largest state

@@ -50,7 +50,7 @@ BuildJacobian elementwise_jacobian(const JacobianUse& use) {
       return make_jacobian(identity_pattern(use.x_size()), values);
     }
     return sorted_by_rows(
-        one_per_column(places(use.y_shape, strides_of_repeated(use.x_shape)), use.x_size()),
+        one_per_column(offsets(use.y_shape, strides_of_repeated(use.x_shape)), use.x_size()),
         values);
   };
 }
@@ -86,7 +86,7 @@ BuildJacobian transpose_jacobian(const JacobianUse& use) {
     for (std::size_t axis = 1; axis < permutation.size(); ++axis) {
       strides.push_back(given[static_cast<std::size_t>(permutation[axis] - 1)]);
     }
-    return make_jacobian(one_per_column(places(use.y_shape, strides), use.x_size()),
+    return make_jacobian(one_per_column(offsets(use.y_shape, strides), use.x_size()),
                          ones(use.graph(), use.x.dtype(), {1, use.x_size()}));
   };
 }

@@ -165,7 +165,7 @@ class ScanEngine final : public GradientEngine {
         grads[static_cast<std::size_t>(joint.parts[i].state)] = first[i];
       }
     }
-    steps.add_input_gradients(after, grads);
+    add_input_gradients(context, steps.body().steps(), after, grads);
     return grads;
   }
 

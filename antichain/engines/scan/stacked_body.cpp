@@ -12,39 +12,22 @@ std::string why_not_stacked(Op chain) {
   return reason.empty() ? JointState(chain).why_not() : reason;
 }
 
-StackedBody::StackedBody(Op chain, const Vars& before)
-    : chain_(chain), layout_(chain_), joint_(chain_), length_(chain_.attrs().get<Dim>("length")) {
-  Graph& graph = chain_.graph();
-  arguments_.push_back({iota(graph, DType::i64, length_), true});
-  for (Var state : before) {
-    arguments_.push_back({graph.capture(state), true});
-  }
-  for (int i = layout_.states; i < chain_.num_inputs(); ++i) {
-    arguments_.push_back({graph.capture(chain_.input(i)), i < layout_.first_captured()});
-  }
-  results_ = vmap_region(graph, chain_.regions()[0], arguments_, length_);
+StackedBody::StackedBody(Op chain, const Vars& before) : steps_(chain, before), joint_(chain) {
   for (const JointState::Part& part : joint_.parts) {
-    before_.push_back(argument(part.state));
+    before_.push_back(steps_.argument(part.state));
   }
 }
 
-Vars StackedBody::values_after(const std::vector<Mapped>& results) const {
+Vars StackedBody::after() const {
   Vars values;
   for (const JointState::Part& part : joint_.parts) {
-    values.push_back(
-        with_mapped_axis(results[static_cast<std::size_t>(part.state)], part.shape, length_));
+    values.push_back(steps_.after(part.state));
   }
   return values;
 }
 
-Var StackedBody::y(int number) const {
-  const Dims& stacked = chain_.output(layout_.first_y() + number).shape();
-  return with_mapped_axis(results_[static_cast<std::size_t>(layout_.states + number)],
-                          {stacked.begin() + 1, stacked.end()}, length_);
-}
-
 // The unit vectors that belong to a part, along a new first axis. They are the same in all steps
-// and places, and have size 1 there: so products with a weight are the weight itself, and what
+// and batch axes, and have size 1 there: so products with a weight are the weight itself, and what
 // follows them is element-wise.
 Var StackedBody::unit_vectors(std::size_t part) const {
   const JointState::Part& own = joint_.parts[part];
@@ -53,25 +36,33 @@ Var StackedBody::unit_vectors(std::size_t part) const {
   for (std::int64_t i = 0; i < columns; ++i) {
     units[static_cast<std::size_t>((own.offset.constant() + i) * columns + i)] = 1;
   }
-  Dims shape(2 + joint_.places.size(), Dim(1));
+  Dims shape(2 + joint_.batch_axes.size(), Dim(1));
   shape[0] = size;
-  shape.insert(shape.end(), own.shape.begin() + static_cast<std::ptrdiff_t>(joint_.places.size()),
+  shape.insert(shape.end(),
+               own.shape.begin() + static_cast<std::ptrdiff_t>(joint_.batch_axes.size()),
                own.shape.end());
   const Tensor matrix = Tensor::of<float>({size, columns}, units).cast(before_[part].dtype());
-  return reshape(constant(chain_.graph(), matrix), shape);
+  return reshape(constant(before_[part].graph(), matrix), shape);
 }
 
 // A column of a Jacobian is how the states move along a unit vector. That is a region of its own,
 // computed for all unit vectors at once: what does not depend on them is computed once.
 Var StackedBody::transposed_jacobians() const {
-  Graph& graph = chain_.graph();
+  const Op chain = steps_.chain();
+  Graph& graph = chain.graph();
   std::vector<Mapped> arguments;
   RegionScope scope(graph);
   Vars tangents;
   for (Var before : before_) {
     tangents.push_back(scope.param({before.dtype(), before.shape()}));
   }
-  const Vars after = values_after(vmap_region(graph, chain_.regions()[0], arguments_, length_));
+  const std::vector<Mapped> results =
+      vmap_region(graph, chain.regions()[0], steps_.arguments(), steps_.length());
+  Vars after;
+  for (const JointState::Part& part : joint_.parts) {
+    after.push_back(with_mapped_axis(results[static_cast<std::size_t>(part.state)], part.shape,
+                                     steps_.length()));
+  }
   Vars moved = walk_forward(graph, captured_here(graph, before_), tangents, after);
   for (std::size_t i = 0; i < moved.size(); ++i) {
     moved[i] = moved[i].valid() ? moved[i] : zeros_like(before_[i]);

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "antichain/autodiff/chain_steps.h"
 #include "antichain/engines/scan/joint_state.h"
-#include "antichain/ops/vmap/vmap_region.h"
 
 namespace antichain::scan {
 
@@ -21,27 +21,23 @@ class StackedBody {
   StackedBody(Op chain, const Vars& before);
 
   const JointState& joint() const { return joint_; }
+  /// Returns the steps themselves.
+  const ChainSteps& steps() const { return steps_; }
   /// Returns the states before each step, one per part.
   const Vars& before() const { return before_; }
   /// Returns the states after each step, one per part.
-  Vars after() const { return values_after(results_); }
+  Vars after() const;
   /// Returns an output of all steps that is no state.
-  Var y(int number) const;
-  /// Returns the value that stands for an input of the chain; of a state those before each step.
-  Var argument(int input) const { return arguments_[static_cast<std::size_t>(1 + input)].value; }
-  /// Returns the transposed Jacobians of the steps, [time, places..., size, size], or their
-  /// diagonals, [time, places..., 1].
+  Var y(int number) const { return steps_.y(number); }
+  /// Returns the transposed Jacobians of the steps, [time, batch_axes..., size, size], or their
+  /// diagonals, [time, batch_axes..., 1].
   Var transposed_jacobians() const;
 
  private:
-  Vars values_after(const std::vector<Mapped>& results) const;
   Var unit_vectors(std::size_t part) const;
 
-  Op chain_;
-  ChainLayout layout_;
+  ChainSteps steps_;
   JointState joint_;
-  Dim length_;
-  std::vector<Mapped> arguments_, results_;
   Vars before_;
 };
 

@@ -10,24 +10,20 @@ namespace antichain::scan {
 /// region.
 class StackedSteps {
  public:
-  explicit StackedSteps(const VjpContext& context);
+  explicit StackedSteps(const VjpContext& context)
+      : context_(context), body_(context.op(), states_before(context.op())) {}
 
   const JointState& joint() const { return body_.joint(); }
   /// Returns the body itself.
   const StackedBody& body() const { return body_; }
   /// Returns what the gradients of the states before each step get from elsewhere than the states
-  /// after it: [time, places..., size]; none where they get nothing.
+  /// after it: [time, batch_axes..., size]; none where they get nothing.
   Var local_gradients() const;
-  /// Returns the gradient of the last states: [places..., size].
+  /// Returns the gradient of the last states: [batch_axes..., size].
   Var last_gradient() const;
-  /// Given the gradients of the states after each step, one per part, sets those of the sequences
-  /// and captured values that are needed.
-  void add_input_gradients(const Vars& after_gradients, Vars& input_gradients) const;
 
  private:
   const VjpContext& context_;
-  Op chain_;
-  ChainLayout layout_;
   StackedBody body_;
 };
 

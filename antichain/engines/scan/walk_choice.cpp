@@ -42,9 +42,9 @@ double expected(Dim dim, double otherwise) {
   return static_cast<double>(dim.expected().value_or(static_cast<std::int64_t>(otherwise)));
 }
 
-double size_of_places(const Dims& places) {
+double size_of_axes(const Dims& axes) {
   double size = 1;
-  for (Dim dim : places) {
+  for (Dim dim : axes) {
     size *= expected(dim, kUnknownSize);
   }
   return size;
@@ -60,7 +60,7 @@ std::string jacobians_of(const JointState& joint) {
 
 WalkChoice choose_on_cpu(Op chain, const JointState& joint) {
   const auto size = static_cast<double>(joint.size.constant());
-  const double entries = size_of_places(joint.places) * size * size;
+  const double entries = size_of_axes(joint.batch_axes) * size * size;
   const double scan = entries * (joint.is_diagonal() ? kSecondsPerDiagonal : kSecondsPerEntry);
   double serial = 0;
   const DimEnv sizes = chain.graph().dims().expected_sizes();
@@ -89,7 +89,7 @@ WalkChoice choose_on_gpu(Op chain, const JointState& joint) {
   }
   const auto length = static_cast<double>(*steps.expected());
   const auto size = static_cast<double>(joint.size.constant());
-  const double entries = length * size_of_places(joint.places) * size * size;
+  const double entries = length * size_of_axes(joint.batch_axes) * size * size;
   const double bytes = entries * static_cast<double>(size_of(dtype));
   if (bytes > kMostJacobianBytes) {
     return {false, fmt::format("step by step: {} of all steps would take {:.2g} GiB",
@@ -117,7 +117,7 @@ WalkChoice choose_weighted_walk(Op chain) {
   for (Op op : schedule_region(chain.graph(), chain.regions()[0])) {
     weights += &op.def() == &matmul_def() ? expected(op.output().dim(-1), units) / units : 0;
   }
-  const double rows = size_of_places(joint.places) * static_cast<double>(joint.size.constant());
+  const double rows = size_of_axes(joint.batch_axes) * static_cast<double>(joint.size.constant());
   const double eights = std::ceil(units / 8);
   const double step = rows / 16 * 3 * weights * eights * eights * kSecondsPerProduct *
                       (units > kMostFittingUnits ? kOfWideStates : 1);

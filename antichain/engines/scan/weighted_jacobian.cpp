@@ -179,13 +179,13 @@ class TermWalk {
   std::vector<Weight> weights_;
 };
 
-// Says why parts do not have one number of units each, behind the places.
+// Says why parts do not have one number of units each, behind the batch axes.
 std::string why_not_units(const JointState& joint) {
   if (joint.parts.empty() || joint.is_diagonal()) {
     return "its Jacobians are diagonals";
   }
   for (const JointState::Part& part : joint.parts) {
-    if (part.shape.size() != joint.places.size() + 1 || !(part.size == joint.parts[0].size)) {
+    if (part.shape.size() != joint.batch_axes.size() + 1 || !(part.size == joint.parts[0].size)) {
       return "its states are not rows of equal size";
     }
   }

@@ -27,11 +27,11 @@ struct WeightPattern {
 };
 
 /// Returns where the transposed Jacobian of a convolution has which element of the weight. `keeps`,
-/// if given, says which of them may be other than zero: pruned ones have no place.
+/// if given, says which of them may be other than zero: pruned ones have no position.
 WeightPattern conv_pattern(const ConvGeometry& conv,
                            const std::function<bool(std::int64_t weight)>& keeps = {});
 
-/// Returns that of pooling: every window has a place for each of its elements.
+/// Returns that of pooling: every window has a position for each of its elements.
 CsrPattern pool_pattern(const Windows& windows, std::int64_t channels, AxisOrder order);
 
 }  // namespace antichain::scan

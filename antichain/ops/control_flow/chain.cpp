@@ -6,6 +6,7 @@
 #include "antichain/ops/control_flow/chain_reverse.h"
 #include "antichain/ops/control_flow/control_flow.h"
 #include "antichain/ops/control_flow/control_flow_vmap.h"
+#include "antichain/ops/control_flow/hoisted_lookups.h"
 #include "antichain/ops/control_flow/region_parts.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/products/matmul.h"
@@ -253,18 +254,19 @@ ChainResult chain(const Vars& states, const Vars& xs,
   Vars all = results.states;
   all.insert(all.end(), results.ys.begin(), results.ys.end());
   const RegionId region = scope.finish(all);
+  ChainParts parts{.body = region, .xs = xs, .captures = scope.captures()};
+  parts = with_hoisted_lookups(graph, states, parts).value_or(parts);
   Vars inputs = states;
-  inputs.insert(inputs.end(), xs.begin(), xs.end());
-  const Vars captures = scope.captures();
-  inputs.insert(inputs.end(), captures.begin(), captures.end());
+  inputs.insert(inputs.end(), parts.xs.begin(), parts.xs.end());
+  inputs.insert(inputs.end(), parts.captures.begin(), parts.captures.end());
   const Vars outputs = graph
                            .add(chain_def(), inputs,
                                 {{"states", static_cast<std::int64_t>(states.size())},
-                                 {"xs", static_cast<std::int64_t>(xs.size())},
+                                 {"xs", static_cast<std::int64_t>(parts.xs.size())},
                                  {"length", length},
                                  {"reverse", options.reverse},
                                  {"engine", graph.engine_for(options.engine)}},
-                                {region}, place)
+                                {parts.body}, place)
                            .outputs();
   const auto count = static_cast<long>(states.size());
   return {.last = {outputs.begin(), outputs.begin() + count},

@@ -50,6 +50,8 @@ Var sigmoid(const Operand& x);
 /// Returns log(1 + exp(x)) without overflow.
 Var softplus(const Operand& x);
 Var relu(const Operand& x);
+/// Returns relu with a quadratic piece where |x| < 0.1 (Günther et al., 2020).
+Var smooth_relu(const Operand& x);
 /// Returns x * Phi(x) with the exact normal distribution function.
 Var gelu(const Operand& x);
 /// Returns x * sigmoid(x).
@@ -82,6 +84,7 @@ Var select(const Operand& condition, const Operand& yes, const Operand& no);
 Var cast(const Operand& x, DType dtype);
 
 const OpDef& add_def();
+const OpDef& subtract_def();
 const OpDef& multiply_def();
 const OpDef& select_def();
 const OpDef& cast_def();

@@ -346,6 +346,15 @@ struct Relu {
     return choose(x <= T(0), T(0), x);  // a NaN stays
   }
 };
+struct SmoothRelu {
+  template <class T>
+  ANTICHAIN_HOST_DEVICE T operator()(T x) const {
+    constexpr double kWidth = 0.1;  // of each half of the quadratic piece
+    const T above = x + T(kWidth);
+    const T piece = above * above * T(1 / (4 * kWidth));
+    return choose(x <= T(-kWidth), T(0), choose(x < T(kWidth), piece, x));  // a NaN stays
+  }
+};
 struct Gelu {
   template <class T>
   ANTICHAIN_HOST_DEVICE T operator()(T x) const {

@@ -239,6 +239,16 @@ const OpDef& relu_def() {
   return def;
 }
 
+const OpDef& smooth_relu_def() {
+  static const OpDef def = unary_op<functors::SmoothRelu>(
+      {.name = "smooth_relu",
+       .doc = "relu with a quadratic piece, (x + 0.1)^2 / 0.4, where |x| < 0.1: its slope is "
+              "continuous.",
+       .self = smooth_relu_def,
+       .partials = [](Xs x, Var) -> Vars { return {clip(5 * x[0] + 0.5, 0, 1)}; }});
+  return def;
+}
+
 const OpDef& gelu_def() {
   static const OpDef def = unary_op<functors::Gelu>(
       {.name = "gelu",
@@ -308,17 +318,20 @@ Var tanh(const Operand& x) { return apply(tanh_def(), {x}); }
 Var sigmoid(const Operand& x) { return apply(sigmoid_def(), {x}); }
 Var softplus(const Operand& x) { return apply(softplus_def(), {x}); }
 Var relu(const Operand& x) { return apply(relu_def(), {x}); }
+Var smooth_relu(const Operand& x) { return apply(smooth_relu_def(), {x}); }
 Var gelu(const Operand& x) { return apply(gelu_def(), {x}); }
 Var silu(const Operand& x) { return apply(silu_def(), {x}); }
 Var logical_not(const Operand& x) { return apply(logical_not_def(), {x}); }
 Var is_finite(const Operand& x) { return apply(is_finite_def(), {x}); }
 
 std::vector<const OpDef*> elementwise_unary_family() {
-  return {&negate_def(), &abs_def(),   &sign_def(),       &floor_def(),       &ceil_def(),
-          &round_def(),  &exp_def(),   &expm1_def(),      &log_def(),         &log1p_def(),
-          &sqrt_def(),   &rsqrt_def(), &reciprocal_def(), &square_def(),      &sin_def(),
-          &cos_def(),    &erf_def(),   &tanh_def(),       &sigmoid_def(),     &softplus_def(),
-          &relu_def(),   &gelu_def(),  &silu_def(),       &logical_not_def(), &is_finite_def()};
+  return {&negate_def(),      &abs_def(),         &sign_def(),    &floor_def(),
+          &ceil_def(),        &round_def(),       &exp_def(),     &expm1_def(),
+          &log_def(),         &log1p_def(),       &sqrt_def(),    &rsqrt_def(),
+          &reciprocal_def(),  &square_def(),      &sin_def(),     &cos_def(),
+          &erf_def(),         &tanh_def(),        &sigmoid_def(), &softplus_def(),
+          &relu_def(),        &smooth_relu_def(), &gelu_def(),    &silu_def(),
+          &logical_not_def(), &is_finite_def()};
 }
 
 }  // namespace antichain

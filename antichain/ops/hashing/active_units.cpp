@@ -145,6 +145,7 @@ class Reference {
         table_ids_(load<std::int64_t>(context.in(kIds))) {
     if (context.num_inputs() > kLabels) {
       labels_ = checked_indices(context, kLabels, options_.units);
+      check_row_starts(context, kRowStarts, static_cast<std::int64_t>(labels_.size()));
       row_starts_ = load<std::int64_t>(context.in(kRowStarts));
       slots_.resize(labels_.size());
     }

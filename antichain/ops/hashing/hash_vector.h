@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <vector>
 
 #include "antichain/base/philox.h"
 #include "antichain/ops/hashing/hash_functions.h"
@@ -111,7 +110,7 @@ inline std::int64_t minhash_size(const HashSpec& spec) {
 /// as the vector. Returns those.
 template <class T>
 std::span<const std::int64_t> largest_coordinates(const HashSpec& spec, const T* vector,
-                                                  std::vector<std::int64_t>& order) {
+                                                  std::span<std::int64_t> order) {
   for (std::size_t i = 0; i < order.size(); ++i) {
     order[i] = static_cast<std::int64_t>(i);
   }
@@ -164,7 +163,7 @@ void join_pieces(const HashSpec& spec, std::span<CodePiece<T>> pieces, std::int3
 /// which others do not need. `order`, as long as the vector, is worked in by minhash.
 template <class T>
 void hash_vector(const HashSpec& spec, const T* vector, const void* functions, const T* projections,
-                 std::int64_t probes, std::int32_t* codes, std::vector<std::int64_t>& order) {
+                 std::int64_t probes, std::int32_t* codes, std::span<std::int64_t> order) {
   const auto* const numbers = static_cast<const std::int32_t*>(functions);
   std::span<const std::int64_t> set;
   if (spec.family == HashFamily::minhash) {

@@ -136,6 +136,8 @@ std::vector<GatherSample> slices_samples() {
       {"one element", {1}, indices_of({1}, {0}), 0, {1}},
       {"no indices", {3, 2}, indices_of({0}, {}), 0, {0, 2}},
       {"empty slices", {3, 0}, indices_of({2}, {2, 1}), 0, {2, 0}},
+      {"few of many", {2, 200, 2}, indices_of({4}, {7, 199, 7, 0}), 1, {2, 4, 2}},
+      {"few of many numbers", {300}, indices_of({3}, {8, 1, 8}), 0, {3}},
   };
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "antichain/ops/elementwise/elementwise.h"
@@ -28,17 +29,29 @@ std::string series_name(const Graph& graph, std::string_view series) {
 }  // namespace
 
 Var with_report(Var carrier, std::string_view name, const Operand& value) {
-  Graph& graph = carrier.graph();
+  return with_report(std::vector{carrier}, name, value)[0];
+}
+
+std::vector<Var> with_report(const std::vector<Var>& carriers, std::string_view name,
+                             const Operand& value) {
   const Var number = value.var();
+  Graph& graph = number.graph();
   require<ShapeError>(number.rank() == 0, "report '{}': a report is one number, its shape is {}",
                       name, to_string(number.shape()));
-  if (graph.current_region() != kRootRegion || graph.region_of(carrier) != kRootRegion) {
-    return carrier;
+  const bool is_in_root = std::ranges::all_of(
+      carriers, [&](Var carrier) { return graph.region_of(carrier) == kRootRegion; });
+  if (graph.current_region() != kRootRegion || !is_in_root) {
+    return carriers;
   }
   const std::string state = series_name(graph, name);
   const Var unknown = scalar(graph, f64, std::numeric_limits<double>::quiet_NaN());
   graph.add_state({.name = state, .type = {f64, {}}, .initial = unknown, .is_derived = true});
-  return after_writes(carrier, {assign(graph, state, cast(number, f64))});
+  const Var write = assign(graph, state, cast(number, f64));
+  std::vector<Var> carried;
+  for (Var carrier : carriers) {
+    carried.push_back(after_writes(carrier, {write}));
+  }
+  return carried;
 }
 
 }  // namespace antichain

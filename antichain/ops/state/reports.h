@@ -16,5 +16,8 @@ namespace antichain {
 /// series `name` within the open scope. A second series of that name gets a number, except in eager
 /// mode. Inside a chain, loop or cond nothing is kept.
 Var with_report(Var carrier, std::string_view name, const Operand& value);
+/// Returns several carriers: the number is kept whenever one of them is computed.
+std::vector<Var> with_report(const std::vector<Var>& carriers, std::string_view name,
+                             const Operand& value);
 
 }  // namespace antichain

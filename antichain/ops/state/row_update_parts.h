@@ -22,6 +22,8 @@ enum RowInput : int {
   kAddedRows,   // [s, width]
   kAddedSlots,  // i64[s]: which selected row each is added to
 };
+/// The attribute that says whether each value of a product changes its row by itself.
+inline constexpr const char* kLockFree = "lock_free";
 inline constexpr int kProductInputs = kDense + 1, kSumInputs = kAddedSlots + 1;
 
 /// Returns the inputs of an update; without a selection the gradient is of all rows.

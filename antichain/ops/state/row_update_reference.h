@@ -13,11 +13,10 @@
 
 namespace antichain {
 
-// Rounds to the type of the gradient, as a value that is kept would be.
-inline void round_gradient(const KernelContext& context, std::vector<double>& gradient) {
-  visit_dtype(context.in(kGradient).dtype(), [&gradient](auto zero) {
-    for (double& element : gradient) {
-      element = convert<double>(convert<decltype(zero)>(element));
+inline void round_to(DType dtype, std::vector<double>& values) {
+  visit_dtype(dtype, [&values](auto zero) {
+    for (double& value : values) {
+      value = convert<double>(convert<decltype(zero)>(value));
     }
   });
 }
@@ -33,18 +32,19 @@ inline void add_rows(const KernelContext& context, std::vector<double>& gradient
       added[static_cast<std::size_t>(slots[k]) * width + i] += rows[k * width + i];
     }
   }
-  round_gradient(context, added);
+  round_to(context.in(kGradient).dtype(), added);
   for (std::size_t i = 0; i < gradient.size(); ++i) {
     gradient[i] += added[i];
   }
-  round_gradient(context, gradient);
+  round_to(context.in(kGradient).dtype(), gradient);
 }
 
 // Returns the gradient of the rows that are updated; a product is computed and rounded, as one
 // that is kept would be.
-inline std::vector<double> gradient_of_rows(const KernelContext& context) {
+inline std::vector<double> gradient_of_rows(const KernelContext& context, DType state) {
   std::vector<double> gradient = load<double>(context.in(kGradient));
   if (context.num_inputs() < kProductInputs) {
+    round_to(state, gradient);
     return gradient;
   }
   const std::vector<double> values = std::move(gradient), dense = load<double>(context.in(kDense));
@@ -62,7 +62,7 @@ inline std::vector<double> gradient_of_rows(const KernelContext& context) {
       }
     }
   }
-  round_gradient(context, gradient);
+  round_to(context.in(kGradient).dtype(), gradient);
   if (context.num_inputs() == kSumInputs) {
     add_rows(context, gradient);
   }
@@ -91,21 +91,66 @@ void for_each_used_row(const KernelContext& context, const RowLayout& layout,
   }
 }
 
+// Calls f(selected row, its gradient) for each value of a product by itself, then for the rows that
+// are added to it.
+template <class F>
+void for_each_part(const KernelContext& context, F&& f) {
+  const std::vector<double> values = load<double>(context.in(kGradient)),
+                            dense = load<double>(context.in(kDense));
+  const std::int64_t selected = context.in(kSelection).shape()[0];
+  const auto slots = checked_indices(context, kSlots, selected);
+  const auto starts = load<std::int64_t>(context.in(kRowStarts));
+  const auto width = static_cast<std::size_t>(context.in(kDense).shape()[1]);
+  std::vector<double> part(width);
+  for (std::size_t row = 0; row + 1 < starts.size(); ++row) {
+    for (auto k = static_cast<std::size_t>(starts[row]);
+         k < static_cast<std::size_t>(starts[row + 1]); ++k) {
+      for (std::size_t i = 0; i < width; ++i) {
+        part[i] = values[k] * dense[row * width + i];
+      }
+      round_to(context.in(kGradient).dtype(), part);
+      f(slots[k], part);
+    }
+  }
+  if (context.num_inputs() == kSumInputs) {
+    const std::vector<double> rows = load<double>(context.in(kAddedRows));
+    const auto added = checked_indices(context, kAddedSlots, selected);
+    for (std::size_t k = 0; k < added.size(); ++k) {
+      std::copy_n(rows.begin() + static_cast<std::ptrdiff_t>(k * width), width, part.begin());
+      f(added[k], part);
+    }
+  }
+}
+
 template <class Rule, std::size_t... kState>
 void update_used_rows(KernelContext& context, const std::vector<std::string>& names,
                       std::index_sequence<kState...>) {
   StateStore& store = *context.states;
-  const std::vector<double> gradient = gradient_of_rows(context);
   const std::array<Tensor, sizeof...(kState)> states = {store.modify(names[kState])...};
   std::array<std::vector<double>, sizeof...(kState)> values = {load<double>(states[kState])...};
   const rules::Applied<Rule, double> rule(context.in(kNumbersInput).template data<double>());
   const RowLayout layout = row_layout(context, states[0]);
-  for_each_used_row(context, layout, gradient, [&](std::int64_t row, std::size_t from) {
+  const auto update_row = [&](std::int64_t row, const double* gradient) {
     for (std::size_t i = 0; i < static_cast<std::size_t>(layout.width); ++i) {
       const std::size_t at = static_cast<std::size_t>(row * layout.width) + i;
-      rule(gradient[from + i], values[kState][at]...);
+      rule(gradient[i], values[kState][at]...);
     }
-  });
+  };
+  if (context.num_inputs() >= kProductInputs && context.attr<bool>(kLockFree)) {
+    const auto* const ids = context.in(kSelection).data<std::int64_t>();
+    for_each_part(context, [&](std::int64_t slot, const std::vector<double>& part) {
+      const std::int64_t row = ids[slot];
+      if (row >= 0 && row < layout.state_rows &&
+          std::ranges::any_of(part, [](double g) { return g != 0; })) {
+        update_row(row, part.data());
+      }
+    });
+  } else {
+    const std::vector<double> gradient = gradient_of_rows(context, states[0].dtype());
+    for_each_used_row(context, layout, gradient, [&](std::int64_t row, std::size_t from) {
+      update_row(row, gradient.data() + from);
+    });
+  }
   (antichain::store(values[kState], states[kState]), ...);
 }
 

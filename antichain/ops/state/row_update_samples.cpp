@@ -26,9 +26,12 @@ struct RowSample {
   std::int64_t rows;
   std::vector<SampleInput> selection = {};
   bool when = true;
+  bool wide = false;  // where the state has 16 bits
 };
 
-std::vector<RowSample> row_uses() {
+enum class Gradients { of_the_state, wider_too };
+
+std::vector<RowSample> row_uses(Gradients gradients) {
   const auto gradient = [](Shape shape) {
     return SampleInput{.shape = std::move(shape), .fixed_size = true};
   };
@@ -42,28 +45,37 @@ std::vector<RowSample> row_uses() {
       .shape = {4}, .dtype = DType::boolean, .values = {1, 0, 0, 1}, .fixed_size = true};
   const SampleInput zeros_among = {
       .shape = {4, 3}, .values = {1, -2, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0}, .fixed_size = true};
-  return {{"all rows", gradient({37, 19}), 37},
-          {"rows of zeros stay", zeros_among, 4},
-          {"ids", gradient({5, 19}), 37, of_ids({3, 30, 0, 36, 7})},
-          {"ids and none", zeros_among, 7, of_ids({5, 0, 2, -1})},
-          {"many rows", gradient({700, 33}), 700},
-          {"marks", gradient({4, 3}), 4, {marks}},
-          {"three axes", gradient({2, 3, 2}), 5, of_ids({4, 1})},
-          {"vector", gradient({3}), 5, of_ids({1, 4, 2})},
-          {"no ids", gradient({0, 3}), 4, of_ids({})},
-          {"not now", gradient({5, 2}), 5, {}, false}};
+  std::vector<RowSample> uses = {{"all rows", gradient({37, 19}), 37},
+                                 {"rows of zeros stay", zeros_among, 4},
+                                 {"ids", gradient({5, 19}), 37, of_ids({3, 30, 0, 36, 7})},
+                                 {"ids and none", zeros_among, 7, of_ids({5, 0, 2, -1})},
+                                 {"many rows", gradient({700, 33}), 700},
+                                 {"marks", gradient({4, 3}), 4, {marks}},
+                                 {"three axes", gradient({2, 3, 2}), 5, of_ids({4, 1})},
+                                 {"vector", gradient({3}), 5, of_ids({1, 4, 2})},
+                                 {"no ids", gradient({0, 3}), 4, of_ids({})},
+                                 {"not now", gradient({5, 2}), 5, {}, false}};
+  if (gradients == Gradients::wider_too) {
+    uses.push_back({"marks, a sum in f32", gradient({4, 37}), 4, {marks}, true, true});
+  }
+  return uses;
 }
 
 template <class Build>
-std::vector<Sample> row_samples(Build build) {
+std::vector<Sample> row_samples(Gradients gradients, Build build) {
   std::vector<Sample> samples;
-  for (const RowSample& use : row_uses()) {
+  for (const RowSample& use : row_uses(gradients)) {
     std::vector<SampleInput> inputs = {use.gradient};
     inputs.insert(inputs.end(), use.selection.begin(), use.selection.end());
     samples.push_back({use.label, inputs, [use, build](Graph& graph, std::span<const Var> in) {
                          Dims shape = in[0].shape();
                          shape[0] = use.rows;
-                         return build(graph, in, shape, use.when);
+                         std::vector<Var> given(in.begin(), in.end());
+                         if (use.wide) {
+                           given[0] = cast(in[0], buffer_dtype(in[0].dtype()));
+                         }
+                         return build(graph, std::span<const Var>(given), shape, use.when,
+                                      in[0].dtype());
                        }});
   }
   return samples;
@@ -88,18 +100,18 @@ Sample product_sample(bool matrix, bool adds_rows, Build build) {
   return {
       std::string(matrix ? "a product" : "a product for a vector") + (adds_rows ? " and rows" : ""),
       inputs, [matrix, build](Graph& graph, std::span<const Var> in) {
-        return build(graph, in, matrix ? Dims{7, 19} : Dims{7}, true);
+        return build(graph, in, matrix ? Dims{7, 19} : Dims{7}, true, in[0].dtype());
       }};
 }
 
 }  // namespace
 
 std::vector<Sample> row_update_samples(const OpDef& def, int states, std::size_t numbers) {
-  const auto build = [=, &def](Graph& graph, std::span<const Var> in, const Dims& shape,
-                               bool when) {
+  const auto build_by = [=, &def](bool lock_free, Graph& graph, std::span<const Var> in,
+                                  const Dims& shape, bool when, DType parameter) {
     std::vector<std::string> names;
     for (int i = 0; i < states; ++i) {
-      const DType dtype = i == 0 ? in[0].dtype() : buffer_dtype(in[0].dtype());
+      const DType dtype = i == 0 ? parameter : buffer_dtype(parameter);
       names.push_back(
           add_row_state(graph, "sample" + std::to_string(i), full(graph, dtype, shape, 0.5 + i)));
     }
@@ -112,23 +124,36 @@ std::vector<Sample> row_update_samples(const OpDef& def, int states, std::size_t
     if (in.size() > 2) {  // the other factors of a product
       inputs.insert(inputs.end(), in.begin() + 2, in.end());
     }
-    std::vector<Var> results = graph.add(def, inputs, update_attributes({names})).outputs();
+    Attrs attrs = update_attributes({names});
+    attrs.set(kLockFree, lock_free);
+    std::vector<Var> results = graph.add(def, inputs, attrs).outputs();
     for (std::size_t i = 1; i < names.size(); ++i) {
       results.push_back(read_state(graph, names[i]));
     }
     return results;
   };
-  std::vector<Sample> samples = row_samples(build);
+  const auto build = [build_by](Graph& graph, std::span<const Var> in, const Dims& shape, bool when,
+                                DType parameter) {
+    return build_by(false, graph, in, shape, when, parameter);
+  };
+  const auto lock_free = [build_by](Graph& graph, std::span<const Var> in, const Dims& shape,
+                                    bool when, DType parameter) {
+    return build_by(true, graph, in, shape, when, parameter);
+  };
+  std::vector<Sample> samples = row_samples(Gradients::wider_too, build);
   for (const bool adds_rows : {false, true}) {
     samples.push_back(product_sample(true, adds_rows, build));
     samples.push_back(product_sample(false, adds_rows, build));
+    // Of so few rows that one thread takes them all.
+    samples.push_back(product_sample(true, adds_rows, lock_free));
+    samples.back().label += ", lock-free";
   }
   return samples;
 }
 
 std::vector<Sample> accumulate_rows_samples() {
   const auto with = [](double keep) {
-    return [keep](Graph& graph, std::span<const Var> in, const Dims& shape, bool when) {
+    return [keep](Graph& graph, std::span<const Var> in, const Dims& shape, bool when, DType) {
       const Dim rows = shape[0];
       const Var marks = less(modulo(iota(graph, DType::i64, rows), 3), 2);
       Dims column(shape.size(), 1);
@@ -145,8 +170,8 @@ std::vector<Sample> accumulate_rows_samples() {
       return std::vector<Var>{result, read_state(graph, marked)};
     };
   };
-  std::vector<Sample> samples = row_samples(with(1));
-  for (Sample& sample : row_samples(with(0))) {
+  std::vector<Sample> samples = row_samples(Gradients::of_the_state, with(1));
+  for (Sample& sample : row_samples(Gradients::of_the_state, with(0))) {
     sample.label += ", a new sum";
     samples.push_back(std::move(sample));
   }

@@ -93,7 +93,13 @@ VarType infer_rows(InferContext& context, const std::string& state_name, DType e
 
 std::vector<VarType> infer_row_update(InferContext& context, std::size_t numbers) {
   const std::vector<std::string> states = updated_states(context.attrs())[0];
-  const DType dtype = context.dtype(kGradient);
+  DType dtype = context.dtype(kGradient);
+  const StateInfo* parameter = context.graph().find_state(states[0]);
+  if (parameter != nullptr && is_float(parameter->type.dtype) &&
+      context.num_inputs() == kSelection + 1 && context.dtype(kSelection) == DType::boolean &&
+      buffer_dtype(parameter->type.dtype) == dtype) {
+    dtype = parameter->type.dtype;
+  }
   const VarType type = infer_rows(context, states[0], dtype, numbers);
   for (std::size_t i = 1; i < states.size(); ++i) {
     const StateInfo& buffer = find_row_state(context, states[i], buffer_dtype(dtype));
@@ -110,13 +116,18 @@ std::vector<VarType> infer_accumulate_rows(InferContext& context) {
   return {{type.dtype, type.shape}};
 }
 
+std::vector<AttrSpec> with_lock_free(std::vector<AttrSpec> attributes) {
+  attributes.push_back({kLockFree, "each value of a product changes its row by itself", {false}});
+  return attributes;
+}
+
 template <class Rule>
 OpDef row_update_op(const char* op_name, const char* doc, const OpDef& (*whole)(),
                     const OpDef& (*self)()) {
   return {
       .name = op_name,
       .doc = doc,
-      .attributes = whole().attributes,
+      .attributes = with_lock_free(whole().attributes),
       .effect = Effect::writes_state,
       .forwards = true,
       .infer =
@@ -204,11 +215,14 @@ const std::vector<RowRule>& row_rules() {
 }
 
 Var update_rows(const OpDef& rule, const std::vector<std::string>& states, Var gradient,
-                const GradientUse& use, const std::vector<Operand>& numbers, Var selection) {
+                const GradientUse& use, const std::vector<Operand>& numbers,
+                const RowUpdateOptions& options) {
   const auto found = std::ranges::find(row_rules(), &rule, &RowRule::whole);
   require<NotSupported>(found != row_rules().end(), "{} has no form for some rows", rule.name);
+  Attrs attrs = update_attributes({states});
+  attrs.set(kLockFree, options.lock_free);
   return gradient.graph()
-      .add(*found->rows, row_inputs(gradient, use, numbers, selection), update_attributes({states}))
+      .add(*found->rows, row_inputs(gradient, use, numbers, options.selection), attrs)
       .output();
 }
 

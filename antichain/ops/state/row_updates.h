@@ -5,11 +5,19 @@
 // in update_ops.h, and perhaps which rows the gradient is of:
 //   nothing             all rows of the state
 //   ids (i64[count])    those, each at most once; kNoIndex: none
-//   marks (bool[rows])  all, of which those without a mark are zero
+//   marks (bool[rows])  all, of which those without a mark are zero; one that is wider than the
+//                       state, a sum of gradients of 16 bits, is rounded to the state's type
 // or the gradient on those rows as a product that has not been computed: Sᵀ D, with S in CSR form
 //   values[n], ids (i64[count]), slots (i64[n]: columns of S, below count),
 //   row_starts (i64[m + 1]), D [m, width]
-// so that what is added up for a row is used at once and kept nowhere (the pass fuse-row-updates).
+// and perhaps rows [s, width] that are added to it, with their slots (i64[s]): so that what is
+// added up for a row is used at once and kept nowhere (the pass fuse-row-updates).
+//
+// With the attribute lock_free nothing is added up: the rule is applied to a row for each value of
+// a product by itself, by several threads at once without locks (HOGWILD: Recht et al., 2011).
+// Threads that change the same row at the same time may lose a change of each other's: no two runs
+// are the same.
+//
 // The pass row-gradients (antichain/passes/simplify/row_gradients.h) brings the first form to the
 // second where it can; both give the same bits.
 #pragma once
@@ -27,10 +35,15 @@ struct RowRule {
 /// steps of a rule that does.
 const std::vector<RowRule>& row_rules();
 
+struct RowUpdateOptions {
+  Var selection = {};      // which rows the gradient is of: ids or marks; none: all
+  bool lock_free = false;  // of gradients that are products
+};
 /// Applies a rule of update_family() to states by rows, as update_states() does to all elements.
 /// Throws NotSupported when it has no form for rows.
 Var update_rows(const OpDef& rule, const std::vector<std::string>& states, Var gradient,
-                const GradientUse& use, const std::vector<Operand>& numbers, Var selection = {});
+                const GradientUse& use, const std::vector<Operand>& numbers,
+                const RowUpdateOptions& options = {});
 
 /// Adds a gradient to a sum of gradients by rows; where `keep` (f64) is 0 a new sum begins. `marks`
 /// names a state (bool[rows]) that tells which rows of the sum were added to: the others are zero.

@@ -73,9 +73,7 @@ std::vector<Var> decompose_wide_layers(Op op) {
     return {logits};
   }
   logits = cast(logits, buffer_dtype(logits.dtype()));
-  const Var chosen = take_along(gather(logits, examples_of(parts.truth)),
-                                expand_dims(cast(parts.truth.labels, DType::i64), 1), 1);
-  return {label_losses(logsumexp(logits, {1}), squeeze(chosen, 1), parts.truth)};
+  return {label_losses(logsumexp(logits, {1}), label_logits_of(logits, parts.truth), parts.truth)};
 }
 
 using Matrix = std::vector<double>;
@@ -117,6 +115,7 @@ void wide_layers_reference(KernelContext& context) {
   const std::size_t units = batch == 0 ? 0 : logits.size() / batch;
   const std::vector<std::int64_t> labels =
       checked_indices(context, input, static_cast<std::int64_t>(units));
+  check_row_starts(context, input + 1, static_cast<std::int64_t>(labels.size()));
   const auto starts = load<std::int64_t>(context.in(input + 1));
   std::vector<double> losses(batch);
   for (std::size_t row = 0; row < batch; ++row) {

@@ -1,5 +1,7 @@
 #include "antichain/passes/simplify/row_gradients.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
@@ -176,6 +178,31 @@ void copy_on_rows(Cloner& cloner, Op op, const LookedUpRows& form) {
   }
 }
 
+// The op with a body that a gradient, or a part of a sum that it is, comes from; none.
+Op region_op_of(Var gradient) {
+  std::vector<Var> parts = {gradient};
+  while (!parts.empty()) {
+    const Var part = parts.back();
+    parts.pop_back();
+    if (part.graph().is_region_param(part)) {
+      continue;
+    }
+    const Op op = part.producer();
+    if (!op.regions().empty()) {
+      return op;
+    }
+    if (made_by(part, cast_def()) || made_by(part, add_def()) || is_same_shape(op) ||
+        made_by(part, scatter_add_def())) {
+      for (Var input : op.inputs()) {
+        if (input.shape() == part.shape()) {
+          parts.push_back(input);
+        }
+      }
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 GraphCopy row_gradients(const GraphCopy& source) {
@@ -192,6 +219,21 @@ GraphCopy row_gradients(const GraphCopy& source) {
           }
         }
       }});
+}
+
+std::vector<std::string> row_gradients_of_chains(std::span<const Op> updates) {
+  std::vector<std::string> sentences;
+  for (Op update : updates) {
+    const Op adds_up = takes_all_rows(update) ? region_op_of(update.input(0)) : Op();
+    if (adds_up.valid()) {
+      sentences.push_back(fmt::format(
+          "'{}' has lazy rows, but its gradient is as long as the table: it is used inside of the "
+          "{} at {}:{}; look its rows up before it",
+          updated_states(update.attrs())[0][0], adds_up.def().name, adds_up.location().file_name(),
+          adds_up.location().line()));
+    }
+  }
+  return sentences;
 }
 
 bool has_row_readers(Graph& graph) { return has_op(graph, reads_rows); }

@@ -7,6 +7,10 @@
 // the order in which it was, so all bits stay the same.
 #pragma once
 
+#include <span>
+#include <string>
+#include <vector>
+
 #include "antichain/passes/graph_copy.h"
 
 namespace antichain {
@@ -15,5 +19,9 @@ GraphCopy row_gradients(const GraphCopy& source);
 
 /// Returns whether an op reads a gradient row by row.
 bool has_row_readers(Graph& graph);
+
+/// Returns a sentence for each update of lazy rows whose gradient a chain or a loop adds up: the
+/// pass cannot look into those, so it stays as long as the table.
+std::vector<std::string> row_gradients_of_chains(std::span<const Op> updates);
 
 }  // namespace antichain

@@ -3,13 +3,13 @@
 #include <cstring>
 #include <memory>
 
+#include "antichain/backends/cpu/elementwise/marked_rows.h"
 #include "antichain/backends/cpu/indexing/indices.h"
 #include "antichain/backends/cpu/indexing/prefetch_row.h"
 #include "antichain/backends/cpu/simd/row_loops.h"
 #include "antichain/backends/cpu/simd/update_loops.h"
 #include "antichain/backends/cpu/threads/parallel.h"
 #include "antichain/backends/cpu/threads/thread_scratch.h"
-#include "antichain/ops/rows/row_squares.h"
 #include "antichain/ops/state/row_update_parts.h"
 #include "antichain/ops/state/row_updates.h"
 #include "antichain/ops/state/update_rules.h"
@@ -71,20 +71,6 @@ struct TableRows {
   }
 };
 
-// Calls f(row) for the rows that are marked, several at once.
-template <class F>
-void for_each_mark(const bool* marks, std::int64_t rows, F&& f) {
-  parallel_ranges(rows, kElementGrain, [&](std::int64_t first, std::int64_t last) {
-    const bool* at = marks + first;
-    const bool* const end = marks + last;
-    while ((at = static_cast<const bool*>(
-                std::memchr(at, 1, static_cast<std::size_t>(end - at)))) != nullptr) {
-      f(at - marks);
-      ++at;
-    }
-  });
-}
-
 // Calls f(row of the state, row of the gradient) for the rows that were selected, several at once.
 template <class F>
 void for_each_selected_row(const KernelContext& context, const TableRows& rows, F&& f) {
@@ -117,24 +103,52 @@ void for_each_selected_row(const KernelContext& context, const TableRows& rows, 
 }
 
 TableRows table_rows(const KernelContext& context, std::span<const std::string> states) {
-  const Tensor& gradient = context.in(kGradient);
+  const DType dtype = context.states->get(states[0], *context.device).dtype();
   TableRows rows{.memory = modified_memory(*context.states, states),
                  .states = states.size(),
                  .layout = row_layout(context, context.states->get(states[0], *context.device)),
                  .first_bytes = 0,
                  .other_bytes = 0};
   const std::int64_t width = rows.layout.width;
-  rows.first_bytes = width * static_cast<std::int64_t>(size_of(gradient.dtype()));
-  rows.other_bytes = width * static_cast<std::int64_t>(size_of(buffer_dtype(gradient.dtype())));
+  rows.first_bytes = width * static_cast<std::int64_t>(size_of(dtype));
+  rows.other_bytes = width * static_cast<std::int64_t>(size_of(buffer_dtype(dtype)));
   return rows;
+}
+
+// A row of a sum in f32, rounded to the type of the state.
+using RoundRow = const std::byte* (*)(const std::byte* row, std::int64_t width);
+
+template <class T>
+const std::byte* rounded_row(const std::byte* row, std::int64_t width) {
+  const auto* const from = reinterpret_cast<const float*>(row);
+  std::byte* const room = thread_scratch(static_cast<std::size_t>(width) * sizeof(T));
+  T* const to = reinterpret_cast<T*>(room);
+  for (std::int64_t i = 0; i < width; ++i) {
+    to[i] = convert<T>(from[i]);
+  }
+  return room;
+}
+
+const std::byte* same_row(const std::byte* row, std::int64_t) { return row; }
+
+RoundRow round_row_of(DType gradient, DType state) {
+  return gradient == state      ? same_row
+         : state == DType::bf16 ? rounded_row<bfloat16>
+                                : rounded_row<float16>;
 }
 
 // Calls f(row of the state, gradient) for the selected rows whose gradient is not zero.
 template <class F>
-void for_each_used_row(const KernelContext& context, const TableRows& rows, IsZero is_zero, F&& f) {
-  const auto* const gradient = static_cast<const std::byte*>(context.in(kGradient).raw());
+void for_each_used_row(const KernelContext& context, const TableRows& rows, F&& f) {
+  const Tensor& gradient = context.in(kGradient);
+  const auto* const first = static_cast<const std::byte*>(gradient.raw());
+  const DType dtype = context.op.output().dtype();
+  const RoundRow rounded = round_row_of(gradient.dtype(), dtype);
+  const std::int64_t row_bytes =
+      rows.layout.width * static_cast<std::int64_t>(size_of(gradient.dtype()));
+  const IsZero is_zero = is_zero_of(dtype);
   for_each_selected_row(context, rows, [&](std::int64_t row, std::int64_t k) {
-    const std::byte* const own = gradient + k * rows.first_bytes;
+    const std::byte* const own = rounded(first + k * row_bytes, rows.layout.width);
     if (!is_zero(own, rows.layout.width)) {
       f(row, own);
     }
@@ -143,12 +157,11 @@ void for_each_used_row(const KernelContext& context, const TableRows& rows, IsZe
 
 KernelFunction update_rows_by(UpdateLoop loop, const KernelContext& context) {
   const std::vector<std::string> states = updated_states(*context.attrs)[0];
-  const IsZero is_zero = is_zero_of(context.in(kGradient).dtype());
-  return [loop, states, is_zero](KernelContext& run) {
+  return [loop, states](KernelContext& run) {
     if (run.in(kWhen).item<bool>()) {
       const TableRows rows = table_rows(run, states);
       const double* const numbers = run.in(kNumbersInput).data<double>();
-      for_each_used_row(run, rows, is_zero, [&](std::int64_t row, const std::byte* gradient) {
+      for_each_used_row(run, rows, [&](std::int64_t row, const std::byte* gradient) {
         UpdatedMemory own{};
         for (std::size_t state = 0; state < rows.states; ++state) {
           own.before[state] = own.after[state] = rows.at(state, row);
@@ -176,7 +189,7 @@ struct AddedRows {
     }
   }
   std::span<const std::int64_t> of(std::int64_t slot) const {
-    return count > 0 ? by_slot.places(slot) : std::span<const std::int64_t>();
+    return count > 0 ? by_slot.positions(slot) : std::span<const std::int64_t>();
   }
 };
 
@@ -184,7 +197,6 @@ struct AddedRows {
 KernelFunction update_rows_by_product(UpdateLoop loop, const RowLoops& rows_of,
                                       const KernelContext& context) {
   const std::vector<std::string> states = updated_states(*context.attrs)[0];
-  const IsZero is_zero = is_zero_of(context.in(kGradient).dtype());
   const std::int64_t count = context.in(kGradient).numel();
   const std::int64_t gradient_rows = context.in(kSelection).numel();
   const std::int64_t width = context.in(kDense).shape()[1];
@@ -215,37 +227,37 @@ KernelFunction update_rows_by_product(UpdateLoop loop, const RowLoops& rows_of,
         parallel_ranges(gradient_rows, grain, [&](std::int64_t first, std::int64_t last) {
           const std::size_t sum_bytes =
               whole_cache_lines(static_cast<std::size_t>(width) * sizeof(double));
-          std::byte* const room =
-              thread_scratch(sum_bytes + static_cast<std::size_t>(width) * sizeof(T));
+          std::byte* const room = thread_scratch(4 * sum_bytes);
           auto* const sums = reinterpret_cast<double*>(room);
-          T* const gradient = reinterpret_cast<T*>(room + sum_bytes);
+          auto* const more_sums = reinterpret_cast<double*>(room + sum_bytes);
+          T* const gradient = reinterpret_cast<T*>(room + 2 * sum_bytes);
+          T* const added_row = reinterpret_cast<T*>(room + 3 * sum_bytes);
           for (std::int64_t k = first; k < last; ++k) {
             if (k + kRowsAhead < last && is_row(k + kRowsAhead)) {
               rows.prefetch(ids[k + kRowsAhead]);
             }
-            const auto places = by_slot->places(k), added_places = added->of(k);
-            if (!is_row(k) || (places.empty() && added_places.empty())) {
+            const auto positions = by_slot->positions(k), added_positions = added->of(k);
+            if (!is_row(k) || (positions.empty() && added_positions.empty())) {
               continue;
             }
             std::fill_n(sums, width, 0.0);
-            for (const std::int64_t place : places) {
-              const std::int64_t from = (*row_of)[static_cast<std::size_t>(place)];
-              rows_of.add(convert<double>(values[place]), dense + from * width, sums, width);
+            for (const std::int64_t position : positions) {
+              const std::int64_t from = (*row_of)[static_cast<std::size_t>(position)];
+              rows_of.add(convert<double>(values[position]), dense + from * width, sums, width);
             }
-            for (std::int64_t i = 0; i < width; ++i) {
-              gradient[i] = convert<T>(sums[i]);
-            }
-            if (!added_places.empty()) {
-              std::fill_n(sums, width, 0.0);
-              for (const std::int64_t place : added_places) {
-                rows_of.add(1, more + place * width, sums, width);
+            bool any = rows_of.round(sums, gradient, width);
+            if (!added_positions.empty()) {
+              std::fill_n(more_sums, width, 0.0);
+              for (const std::int64_t position : added_positions) {
+                rows_of.add(1, more + position * width, more_sums, width);
               }
+              rows_of.round(more_sums, added_row, width);
               for (std::int64_t i = 0; i < width; ++i) {
-                gradient[i] =
-                    convert<T>(convert<double>(gradient[i]) + convert<double>(convert<T>(sums[i])));
+                sums[i] = convert<double>(gradient[i]) + convert<double>(added_row[i]);
               }
+              any = rows_of.round(sums, gradient, width);
             }
-            if (!is_zero(gradient, width)) {
+            if (any) {
               UpdatedMemory own{};
               for (std::size_t state = 0; state < rows.states; ++state) {
                 own.before[state] = own.after[state] = rows.at(state, ids[k]);
@@ -260,10 +272,80 @@ KernelFunction update_rows_by_product(UpdateLoop loop, const RowLoops& rows_of,
   };
 }
 
+// Each value of a product changes its row by itself, by whichever thread has its example: races are
+// meant (row_updates.h).
+KernelFunction update_rows_lock_free(UpdateLoop loop, const RowLoops& rows_of,
+                                     const KernelContext& context) {
+  const std::vector<std::string> states = updated_states(*context.attrs)[0];
+  const std::int64_t gradient_rows = context.in(kSelection).numel();
+  const std::int64_t width = context.in(kDense).shape()[1];
+  const bool adds_rows = context.num_inputs() == kSumInputs;
+  const std::int64_t grain =
+      std::max<std::int64_t>(1, kElementGrain / std::max<std::int64_t>(1, width));
+  return [=, &rows_of](KernelContext& run) {
+    if (run.in(kWhen).item<bool>()) {
+      check_indices(run, kSlots, gradient_rows);
+      const TableRows rows = table_rows(run, states);
+      const double* const numbers = run.in(kNumbersInput).data<double>();
+      const std::int64_t* const ids = run.in(kSelection).data<std::int64_t>();
+      const auto update = [&](std::int64_t slot, const void* gradient) {
+        if (ids[slot] >= 0 && ids[slot] < rows.layout.state_rows) {
+          UpdatedMemory own{};
+          for (std::size_t state = 0; state < rows.states; ++state) {
+            own.before[state] = own.after[state] = rows.at(state, ids[slot]);
+          }
+          loop(own.before.data(), own.after.data(), gradient, numbers, 0, width);
+        }
+      };
+      visit_dtype(run.in(kGradient).dtype(), [&](auto zero) {
+        using T = decltype(zero);
+        const T *values = run.in(kGradient).data<T>(), *dense = run.in(kDense).data<T>();
+        const std::int64_t* const starts = run.in(kRowStarts).data<std::int64_t>();
+        const std::int64_t* const slots = run.in(kSlots).data<std::int64_t>();
+        const std::int64_t examples = run.in(kRowStarts).numel() - 1;
+        const std::int64_t per_example =
+            run.in(kGradient).numel() / std::max<std::int64_t>(1, examples);
+        parallel_ranges(
+            examples, std::max<std::int64_t>(1, grain / std::max<std::int64_t>(1, per_example)),
+            [&](std::int64_t first, std::int64_t last) {
+              const std::size_t sum_bytes =
+                  whole_cache_lines(static_cast<std::size_t>(width) * sizeof(double));
+              std::byte* const room = thread_scratch(2 * sum_bytes);
+              auto* const product = reinterpret_cast<double*>(room);
+              for (std::int64_t place = starts[first]; place < starts[last]; ++place) {
+                while (place >= starts[first + 1]) {
+                  ++first;
+                }
+                std::fill_n(product, width, 0.0);
+                rows_of.add(convert<double>(values[place]), dense + first * width, product, width);
+                if (rows_of.round(product, room + sum_bytes, width)) {
+                  update(slots[place], room + sum_bytes);
+                }
+              }
+            });
+      });
+      if (adds_rows) {
+        check_indices(run, kAddedSlots, gradient_rows);
+        const std::int64_t* const slots = run.in(kAddedSlots).data<std::int64_t>();
+        const auto* const more = static_cast<const std::byte*>(run.in(kAddedRows).raw());
+        const IsZero is_zero = is_zero_of(run.in(kGradient).dtype());
+        parallel_ranges(run.in(kAddedSlots).numel(), grain,
+                        [&](std::int64_t first, std::int64_t last) {
+                          for (std::int64_t k = first; k < last; ++k) {
+                            if (!is_zero(more + k * rows.first_bytes, width)) {
+                              update(slots[k], more + k * rows.first_bytes);
+                            }
+                          }
+                        });
+      }
+    }
+    run.out() = run.states->get(states[0], *run.device);
+  };
+}
+
 KernelFunction accumulate_rows_by(UpdateLoop loop, const KernelContext& context) {
   const std::vector<std::string> states = updated_states(*context.attrs)[0];
-  const IsZero is_zero = is_zero_of(context.in(kGradient).dtype());
-  return [loop, states, is_zero](KernelContext& run) {
+  return [loop, states](KernelContext& run) {
     if (run.in(kWhen).item<bool>()) {
       const TableRows rows = table_rows(run, {&states[0], 1});
       bool* const marks = run.states->modify(states[1]).data<bool>();
@@ -275,7 +357,7 @@ KernelFunction accumulate_rows_by(UpdateLoop loop, const KernelContext& context)
         });
       }
       const double first[] = {numbers[0], numbers[1], 0}, further[] = {numbers[0], numbers[1], 1};
-      for_each_used_row(run, rows, is_zero, [&](std::int64_t row, const std::byte* gradient) {
+      for_each_used_row(run, rows, [&](std::int64_t row, const std::byte* gradient) {
         const void* const before[] = {rows.at(0, row)};
         void* const after[] = {rows.at(0, row)};
         loop(before, after, gradient, marks[row] ? further : first, 0, rows.layout.width);
@@ -286,62 +368,6 @@ KernelFunction accumulate_rows_by(UpdateLoop loop, const KernelContext& context)
   };
 }
 
-// Eight sums side by side, which the compiler keeps in vectors, added in a fixed order.
-template <class T>
-double squares_of_row(const T* row, std::int64_t width) {
-  constexpr std::int64_t kLanes = 8;
-  double sums[kLanes] = {};
-  std::int64_t i = 0;
-  for (; i + kLanes <= width; i += kLanes) {
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-      const auto x = convert<double>(row[i + lane]);
-      sums[lane] += x * x;
-    }
-  }
-  double total = 0;
-  for (const double sum : sums) {
-    total += sum;
-  }
-  for (; i < width; ++i) {
-    const auto x = convert<double>(row[i]);
-    total += x * x;
-  }
-  return total;
-}
-
-KernelFunction plan_row_squares(const KernelContext& context) {
-  const std::int64_t rows = context.in(0).shape()[0];
-  const auto squares = std::make_shared<std::vector<double>>(static_cast<std::size_t>(rows));
-  const std::int64_t width = rows == 0 ? 0 : context.in(0).numel() / rows;
-  return [=](KernelContext& run) {
-    const bool* const marks = run.num_inputs() > 1 ? run.in(1).data<bool>() : nullptr;
-    double* const of_row = squares->data();
-    visit_dtype(run.in(0).dtype(), [&](auto zero) {
-      using T = decltype(zero);
-      const T* const x = run.in(0).data<T>();
-      const auto add = [&](std::int64_t row) {
-        of_row[row] = squares_of_row(x + row * width, width);
-      };
-      if (marks != nullptr) {
-        for_each_mark(marks, rows, add);
-        return;
-      }
-      const std::int64_t grain =
-          std::max<std::int64_t>(1, kElementGrain / std::max<std::int64_t>(1, width));
-      parallel_ranges(rows, grain, [&](std::int64_t first, std::int64_t last) {
-        for (std::int64_t row = first; row < last; ++row) {
-          add(row);
-        }
-      });
-    });
-    double total = 0;
-    for (std::int64_t row = 0; row < rows; ++row) {
-      total += marks == nullptr || marks[row] ? of_row[row] : 0;
-    }
-    *run.out().data<double>() = total;
-  };
-}
-
 }  // namespace
 
 void register_row_updates(KernelTable& kernels) {
@@ -349,26 +375,26 @@ void register_row_updates(KernelTable& kernels) {
     const auto add = [&](const OpDef& whole, const OpDef& rows, auto by) {
       const UpdateRow* const row = update_loops<kLevel>().find(whole.name);
       ensure(row != nullptr, "there is no loop for {}", whole.name);
-      kernels.add(rows, {.name = std::string(name(kLevel)) + " step of rows",
-                         .supports = [](Op) { return cpu_supports(kLevel); },
-                         .plan =
-                             [row, by](const KernelContext& context) {
-                               const DType dtype = context.in(0).dtype();
-                               const UpdateLoop loop = row->loops[static_cast<int>(dtype)];
-                               return context.num_inputs() >= kProductInputs
-                                          ? update_rows_by_product(loop, row_loops<kLevel>(dtype),
-                                                                   context)
-                                          : by(loop, context);
-                             }});
+      kernels.add(
+          rows, {.name = std::string(name(kLevel)) + " step of rows",
+                 .supports = [](Op) { return cpu_supports(kLevel); },
+                 .plan =
+                     [row, by](const KernelContext& context) {
+                       const DType dtype = context.op.output().dtype();
+                       const UpdateLoop loop = row->loops[static_cast<int>(dtype)];
+                       if (context.num_inputs() < kProductInputs) {
+                         return by(loop, context);
+                       }
+                       return context.attr<bool>(kLockFree)
+                                  ? update_rows_lock_free(loop, row_loops<kLevel>(dtype), context)
+                                  : update_rows_by_product(loop, row_loops<kLevel>(dtype), context);
+                     }});
     };
     for (const RowRule& rule : row_rules()) {
       add(*rule.whole, *rule.rows, update_rows_by);
     }
     add(accumulate_update_def(), accumulate_rows_update_def(), accumulate_rows_by);
   });
-  kernels.add(
-      sum_row_squares_def(),
-      {.name = "row by row", .supports = [](Op) { return Support{}; }, .plan = plan_row_squares});
 }
 
 }  // namespace antichain::cpu

@@ -5,8 +5,7 @@
 
 namespace antichain::cpu {
 
-/// Adds kernels for the ops of antichain/ops/state/row_updates.h, one per level, and one for
-/// sum_row_squares.
+/// Adds kernels for the ops of antichain/ops/state/row_updates.h, one per level.
 void register_row_updates(KernelTable& kernels);
 
 }  // namespace antichain::cpu

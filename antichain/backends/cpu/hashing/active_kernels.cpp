@@ -7,11 +7,13 @@
 #include <memory>
 #include <vector>
 
+#include "antichain/backends/cpu/hashing/active_inputs.h"
 #include "antichain/backends/cpu/hashing/hashing_kernels.h"
 #include "antichain/backends/cpu/indexing/indices.h"
 #include "antichain/backends/cpu/threads/parallel.h"
 #include "antichain/backends/cpu/threads/thread_scratch.h"
 #include "antichain/ops/hashing/active_units.h"
+#include "antichain/ops/reference/checked_indices.h"
 
 namespace antichain::cpu {
 
@@ -48,38 +50,6 @@ class Candidates {
  private:
   Candidate* slots_;
   std::size_t mask_;
-};
-
-// The inputs of one run.
-struct ActiveInputs {
-  const std::int32_t *codes, *starts, *ids;
-  std::int64_t step, examples, tables, probes, num_starts, table_rows;
-
-  explicit ActiveInputs(const KernelContext& run)
-      : codes(run.in(0).data<std::int32_t>()),
-        starts(run.in(1).data<std::int32_t>()),
-        ids(run.in(2).data<std::int32_t>()),
-        step(run.in(3).item<std::int64_t>()),
-        examples(run.in(0).shape()[0]),
-        tables(run.in(0).shape()[1]),
-        probes(run.in(0).shape()[2]),
-        num_starts(run.in(1).shape()[1]),
-        table_rows(run.in(2).shape()[1]) {}
-
-  /// Calls f(ids of a bucket) for the buckets of an example, beginning with another table in each
-  /// step.
-  template <class F>
-  void for_each_bucket(std::int64_t example, F&& f) const {
-    for (std::int64_t k = 0; k < tables; ++k) {
-      const std::int64_t table = (step + k) % tables;
-      const std::int32_t* const own = codes + (example * tables + table) * probes;
-      for (std::int64_t probe = 0; probe < probes; ++probe) {
-        const std::int32_t* const start = starts + table * num_starts + own[probe];
-        f(std::span(ids + table * table_rows + start[0],
-                    static_cast<std::size_t>(start[1] - start[0])));
-      }
-    }
-  }
 };
 
 // Chooses for one example after another, by one thread.
@@ -247,6 +217,7 @@ void run_each(KernelContext& run, const ActiveOptions& options) {
   };
   if (has_labels) {
     check_indices(run, 4, options.units);
+    check_row_starts(run, 5, run.in(4).numel());
     visit_indices(run.in(4), [&](const auto* labels) {
       visit_indices(run.in(5), [&](const auto* starts) {
         with_labels(labels,

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <span>
 
 #include "antichain/backends/cpu/hashing/hashing_kernels.h"
 #include "antichain/backends/cpu/indexing/indices.h"
@@ -46,12 +47,10 @@ class BlockHash {
         return room.codes;
       }
     }
-    std::vector<std::int64_t> order(
-        spec_.family == HashFamily::minhash ? static_cast<std::size_t>(spec_.coordinates()) : 0);
     for (std::int64_t i = 0; i < count; ++i) {
       hash_vector<float>(spec_, room.transformed + i * spec_.coordinates(), functions.raw(),
                          room.projections + i * spec_.num_functions(), probes_,
-                         room.codes + i * codes_per_vector(), order);
+                         room.codes + i * codes_per_vector(), room.order);
     }
     return room.codes;
   }
@@ -60,6 +59,7 @@ class BlockHash {
   struct Room {
     float *transformed, *projections;
     std::int32_t* codes;
+    std::span<std::int64_t> order;  // for minhash
   };
 
   Room scratch(std::int64_t count) const {
@@ -68,10 +68,15 @@ class BlockHash {
     };
     const std::size_t vectors = bytes(spec_.coordinates()),
                       projections = bytes(spec_.num_functions());
-    std::byte* const all =
-        thread_scratch(vectors + projections + bytes(codes_per_vector()), ScratchUse::kernel);
-    return {reinterpret_cast<float*>(all), reinterpret_cast<float*>(all + vectors),
-            reinterpret_cast<std::int32_t*>(all + vectors + projections)};
+    const std::size_t codes = bytes(codes_per_vector());
+    const std::size_t order =
+        spec_.family == HashFamily::minhash ? static_cast<std::size_t>(spec_.coordinates()) : 0;
+    std::byte* const all = thread_scratch(
+        vectors + projections + codes + order * sizeof(std::int64_t), ScratchUse::kernel);
+    return {reinterpret_cast<float*>(all),
+            reinterpret_cast<float*>(all + vectors),
+            reinterpret_cast<std::int32_t*>(all + vectors + projections),
+            {reinterpret_cast<std::int64_t*>(all + vectors + projections + codes), order}};
   }
 
   void project(std::int64_t count, const float* vectors, const float* functions, float* out) const {

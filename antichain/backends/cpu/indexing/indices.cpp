@@ -24,7 +24,7 @@ void check_indices(const KernelContext& context, int input, std::int64_t size) {
 void IndexBuckets::fill(const Tensor& indices) {
   std::fill(starts_.begin(), starts_.end(), 0);
   visit_indices(indices, [&](const auto* values) {
-    const auto count = static_cast<std::int64_t>(places_.size());
+    const auto count = static_cast<std::int64_t>(positions_.size());
     for (std::int64_t k = 0; k < count; ++k) {
       ++starts_[static_cast<std::size_t>(values[k]) + 1];
     }
@@ -34,7 +34,7 @@ void IndexBuckets::fill(const Tensor& indices) {
     // Moves every start to the end of its bucket on the way.
     for (std::int64_t k = 0; k < count; ++k) {
       std::int64_t& next = starts_[static_cast<std::size_t>(values[k])];
-      places_[static_cast<std::size_t>(next++)] = k;
+      positions_[static_cast<std::size_t>(next++)] = k;
     }
   });
 }

@@ -18,25 +18,25 @@ decltype(auto) visit_indices(const Tensor& indices, F&& f) {
 /// Throws DataError for the first index that is outside an axis of this size.
 void check_indices(const KernelContext& context, int input, std::int64_t size);
 
-/// The places of every index in a list of indices, in the order of the list.
+/// The positions of every index in a list of indices, in the order of the list.
 class IndexBuckets {
  public:
   /// Allocates for `count` indices below `size`.
   IndexBuckets(std::int64_t count, std::int64_t size)
-      : starts_(static_cast<std::size_t>(size) + 1), places_(static_cast<std::size_t>(count)) {}
+      : starts_(static_cast<std::size_t>(size) + 1), positions_(static_cast<std::size_t>(count)) {}
 
   /// Sorts indices that have been checked.
   void fill(const Tensor& indices);
   /// Returns where `index` stands in the list.
-  std::span<const std::int64_t> places(std::int64_t index) const {
+  std::span<const std::int64_t> positions(std::int64_t index) const {
     const auto at = static_cast<std::size_t>(index);
     const std::int64_t first = at == 0 ? 0 : starts_[at - 1];
-    return {places_.data() + first, static_cast<std::size_t>(starts_[at] - first)};
+    return {positions_.data() + first, static_cast<std::size_t>(starts_[at] - first)};
   }
 
  private:
   std::vector<std::int64_t> starts_;  // when filled: the end of every bucket
-  std::vector<std::int64_t> places_;
+  std::vector<std::int64_t> positions_;
 };
 
 }  // namespace antichain::cpu

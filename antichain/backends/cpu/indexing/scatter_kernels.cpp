@@ -1,6 +1,9 @@
 // Kernels that add rows which indices name. Every target is added up by one thread, in the order of
 // the indices and in the type that the reference computes in: the bits are those of the reference.
+#include <algorithm>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "antichain/backends/cpu/indexing/gather_kernels.h"
 #include "antichain/backends/cpu/indexing/indices.h"
@@ -46,8 +49,8 @@ KernelFunction plan_scatter_add(const KernelContext& context) {
       for_each_piece(split.outer * split.size, split.inner,
                      [&](std::int64_t row, std::int64_t first, std::int64_t last) {
                        const std::int64_t outer = row / split.size, at = row * split.inner;
-                       const auto places = buckets->places(row % split.size);
-                       if (places.empty()) {
+                       const auto positions = buckets->positions(row % split.size);
+                       if (positions.empty()) {
                          std::copy(x + at + first, x + at + last, out + at + first);
                          return;
                        }
@@ -55,7 +58,7 @@ KernelFunction plan_scatter_add(const KernelContext& context) {
                        for (std::int64_t i = first; i < last; ++i) {
                          sums[i - first] = convert<C>(x[at + i]);
                        }
-                       for (const std::int64_t k : places) {
+                       for (const std::int64_t k : positions) {
                          const T* update = updates + (outer * count + k) * split.inner;
                          for (std::int64_t i = first; i < last; ++i) {
                            sums[i - first] += convert<C>(update[i]);
@@ -67,6 +70,63 @@ KernelFunction plan_scatter_add(const KernelContext& context) {
                      });
     });
   };
+}
+
+// Where there are many more targets than rows: all are copied, and those that rows are added to are
+// found by sorting.
+KernelFunction plan_few_rows(const KernelContext& context) {
+  const AxisSplit split(context.in(0).shape(), context.axis("axis", context.in(0).rank()));
+  const std::int64_t count = context.in(1).numel();
+  const auto order = std::make_shared<std::vector<std::pair<std::int64_t, std::int64_t>>>(
+      static_cast<std::size_t>(count));
+  return [=](KernelContext& run) {
+    check_indices(run, 1, split.size);
+    visit_indices(run.in(1), [&](const auto* indices) {
+      for (std::int64_t k = 0; k < count; ++k) {
+        (*order)[static_cast<std::size_t>(k)] = {indices[k], k};
+      }
+    });
+    std::ranges::sort(*order);
+    visit_dtype(run.out().dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      using C = Compute<T>;
+      const T *x = run.in(0).data<T>(), *updates = run.in(2).data<T>();
+      T* out = run.out().data<T>();
+      parallel_ranges(run.out().numel(), kScatterTask, [&](std::int64_t first, std::int64_t last) {
+        std::copy(x + first, x + last, out + first);
+      });
+      for_each_piece(split.outer, split.inner,
+                     [&](std::int64_t outer, std::int64_t first, std::int64_t last) {
+                       C sums[kSummedColumns];
+                       for (std::size_t k = 0; k < order->size();) {
+                         const std::int64_t target = (*order)[k].first;
+                         T* const row = out + (outer * split.size + target) * split.inner;
+                         for (std::int64_t i = first; i < last; ++i) {
+                           sums[i - first] = convert<C>(row[i]);
+                         }
+                         for (; k < order->size() && (*order)[k].first == target; ++k) {
+                           const T* const update =
+                               updates + (outer * count + (*order)[k].second) * split.inner;
+                           for (std::int64_t i = first; i < last; ++i) {
+                             sums[i - first] += convert<C>(update[i]);
+                           }
+                         }
+                         for (std::int64_t i = first; i < last; ++i) {
+                           row[i] = convert<T>(sums[i - first]);
+                         }
+                       }
+                     });
+    });
+  };
+}
+
+// Buckets of all targets take time for each of them.
+constexpr std::int64_t kFewRows = 32;
+
+KernelFunction plan_scatter(const KernelContext& context) {
+  const AxisSplit split(context.in(0).shape(), context.axis("axis", context.in(0).rank()));
+  return context.in(1).numel() < split.size / kFewRows ? plan_few_rows(context)
+                                                       : plan_scatter_add(context);
 }
 
 KernelFunction plan_embedding_bag(const KernelContext& context) {
@@ -83,21 +143,22 @@ KernelFunction plan_embedding_bag(const KernelContext& context) {
       const T* table = run.in(0).data<T>();
       T* out = run.out().data<T>();
       visit_indices(run.in(1), [&](const auto* ids) {
-        for_each_piece(
-            num_bags, width, [&](std::int64_t bag, std::int64_t first, std::int64_t last) {
-              const auto places = buckets->places(bag);
-              double sums[kSummedColumns] = {};
-              for (const std::int64_t k : places) {
-                const T* row = table + ids[k] * width;
-                for (std::int64_t i = first; i < last; ++i) {
-                  sums[i - first] += convert<double>(row[i]);
-                }
-              }
-              const double count = mean ? std::max(static_cast<double>(places.size()), 1.0) : 1.0;
-              for (std::int64_t i = first; i < last; ++i) {
-                out[bag * width + i] = convert<T>(sums[i - first] / count);
-              }
-            });
+        for_each_piece(num_bags, width,
+                       [&](std::int64_t bag, std::int64_t first, std::int64_t last) {
+                         const auto positions = buckets->positions(bag);
+                         double sums[kSummedColumns] = {};
+                         for (const std::int64_t k : positions) {
+                           const T* row = table + ids[k] * width;
+                           for (std::int64_t i = first; i < last; ++i) {
+                             sums[i - first] += convert<double>(row[i]);
+                           }
+                         }
+                         const double count =
+                             mean ? std::max(static_cast<double>(positions.size()), 1.0) : 1.0;
+                         for (std::int64_t i = first; i < last; ++i) {
+                           out[bag * width + i] = convert<T>(sums[i - first] / count);
+                         }
+                       });
       });
     });
   };
@@ -178,7 +239,7 @@ KernelFunction plan_scatter_add_along(const KernelContext& context) {
 void register_scatter(KernelTable& kernels) {
   const auto any = [](Op) { return Support{}; };
   kernels.add(scatter_add_def(),
-              {.name = "parallel over targets", .supports = any, .plan = plan_scatter_add});
+              {.name = "parallel over targets", .supports = any, .plan = plan_scatter});
   kernels.add(embedding_bag_def(),
               {.name = "parallel over bags", .supports = any, .plan = plan_embedding_bag});
   kernels.add(scatter_add_along_def(),

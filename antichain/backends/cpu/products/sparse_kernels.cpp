@@ -86,7 +86,7 @@ KernelFunction plan_csr_matmul(const RowLoops& loops, const KernelContext& conte
         }
         add_dense_rows(loops, dense, out, out_rows, width, grain,
                        [&](std::int64_t column, auto&& add) {
-                         for (const std::int64_t i : by_column->places(column)) {
+                         for (const std::int64_t i : by_column->positions(column)) {
                            add(convert<double>(values[i]), (*row_of)[static_cast<std::size_t>(i)]);
                          }
                        });

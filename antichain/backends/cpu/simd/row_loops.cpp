@@ -79,11 +79,34 @@ template <class T>
 }
 
 template <class T>
+[[gnu::flatten]] bool round_sums(const double* sums, void* row, std::int64_t width) {
+  T* const values = static_cast<T*>(row);
+  unsigned any = 0;
+  for (std::int64_t i = 0; i < width; ++i) {
+    values[i] = convert<T>(sums[i]);
+    any |= convert<float>(values[i]) != 0 ? 1U : 0U;
+  }
+  return any != 0;
+}
+
+// A double that is not zero may be zero as a float.
+template <>
+[[gnu::flatten]] bool round_sums<double>(const double* sums, void* row, std::int64_t width) {
+  double* const values = static_cast<double*>(row);
+  unsigned any = 0;
+  for (std::int64_t i = 0; i < width; ++i) {
+    values[i] = sums[i];
+    any |= values[i] != 0 ? 1U : 0U;
+  }
+  return any != 0;
+}
+
+template <class T>
 constexpr RowLoops loops_of_rows() {
   if constexpr (kIsHalf<T>) {
-    return {half_row_product<T>, half_add<T>};
+    return {half_row_product<T>, half_add<T>, round_sums<T>};
   } else {
-    return {row_product<T>, add<T>};
+    return {row_product<T>, add<T>, round_sums<T>};
   }
 }
 

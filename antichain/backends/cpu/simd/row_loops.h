@@ -14,6 +14,8 @@ struct RowLoops {
   double (*dot)(const void* a, const void* b, std::int64_t width);
   /// Adds `factor` times a row to sums.
   void (*add)(double factor, const void* row, double* sums, std::int64_t width);
+  /// Rounds sums to a row; returns whether one of its numbers is not zero.
+  bool (*round)(const double* sums, void* row, std::int64_t width);
 };
 
 /// Returns the loops for rows of this type.

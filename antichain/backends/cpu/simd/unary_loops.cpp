@@ -46,6 +46,7 @@ constexpr LoopRow kUnaryRows[] = {
     unary<functors::Sigmoid>("sigmoid"),
     unary<functors::Softplus>("softplus"),
     unary<functors::Relu, Takes::numbers>("relu"),
+    unary<functors::SmoothRelu>("smooth_relu"),
     unary<functors::Gelu>("gelu"),
     unary<functors::Silu>("silu"),
     unary<functors::LogicalNot, Takes::everything>("logical_not"),

@@ -34,7 +34,7 @@ struct RowSlot {
 
 // What all kernels on rows begin with. A warp looks at a row of the gradient and has nothing to do
 // where that was not chosen or is zero; otherwise `row` is that of the state.
-std::string row_text(DType dtype, RowChoice choice, std::string_view includes) {
+std::string row_text(DType dtype, DType gradient, RowChoice choice, std::string_view includes) {
   const std::string_view type = storage_type(dtype);
   const std::string_view chosen =
       choice == RowChoice::ids
@@ -49,18 +49,21 @@ using namespace antichain::device;
 using Real = Compute<{0}>;
 struct Arguments {{
   long long rows, width, state_rows;
-  const {0}* gradient;
+  const {4}* gradient;
   const double* numbers;
   const bool* when;
   const void* selection;
   bool* marks;
   void* states[{3}];
 }};
+__device__ Real gradient_at(const Arguments& a, long long at) {{
+  return rounded<{0}>(load<{4}>(a.gradient[at]));
+}}
 __device__ long long used_row(const Arguments& a, long long k) {{
   {1}
   bool used = false;
   for (long long i = threadIdx.x % 32; i < a.width; i += 32) {{
-    used |= load<{0}>(a.gradient[k * a.width + i]) != Real(0);
+    used |= gradient_at(a, k * a.width + i) != Real(0);
   }}
   return __any_sync(0xffffffffu, used) ? row : -1;
 }}
@@ -69,7 +72,8 @@ long long first_warp() {{
 }}
 long long all_warps() {{ return (long long)gridDim.x * blockDim.x / 32; }}
 )",
-                     type, chosen, includes, static_cast<std::size_t>(UpdatedMemory::kMaxStates));
+                     type, chosen, includes, static_cast<std::size_t>(UpdatedMemory::kMaxStates),
+                     storage_type(gradient));
 }
 
 RowChoice choice_of(const KernelContext& context) {
@@ -105,8 +109,8 @@ void set_row_inputs(Launch& launch, const KernelContext& run, const Tensor& stat
 KernelFunction plan_row_update(const KernelContext& context, const Context& device) {
   const std::vector<std::string> states = updated_states(*context.attrs)[0];
   const std::string text =
-      row_update_text(row_rule_name(context.op.def().name), context.in(0).dtype(), states.size(),
-                      choice_of(context));
+      row_update_text(row_rule_name(context.op.def().name), context.op.output().dtype(),
+                      context.in(0).dtype(), states.size(), choice_of(context));
   std::vector<std::int64_t> slots = row_slots(context);
   const std::int64_t threads = slots[RowSlot::kRows] * kWarp;
   const auto launch =
@@ -147,7 +151,8 @@ KernelFunction plan_accumulate_rows(const KernelContext& context, const Context&
 KernelFunction plan_row_squares(const KernelContext& context, const Context& device) {
   const std::int64_t rows = context.in(0).shape()[0];
   const bool marked = context.num_inputs() > 1;
-  const std::string text = row_squares_text(context.in(0).dtype(), marked);
+  const std::string text =
+      row_squares_text(context.in(0).dtype(), context.attr<DType>("rounded_to"), marked);
   const std::int64_t width = rows == 0 ? 0 : context.in(0).numel() / rows;
   const std::vector<std::int64_t> slots = {rows, width, 0, 0, 0, 0};
   const auto square = std::make_shared<Launch>(device, text, "square_rows", rows * kWarp, slots);
@@ -168,8 +173,8 @@ KernelFunction plan_row_squares(const KernelContext& context, const Context& dev
 
 }  // namespace
 
-std::string row_update_text(const std::string& rule, DType dtype, std::size_t states,
-                            RowChoice choice) {
+std::string row_update_text(const std::string& rule, DType dtype, DType gradient,
+                            std::size_t states, RowChoice choice) {
   const std::string_view first = storage_type(dtype), other = storage_type(buffer_dtype(dtype));
   std::string loads, names, stores;
   for (std::size_t i = 0; i < states; ++i) {
@@ -178,7 +183,7 @@ std::string row_update_text(const std::string& rule, DType dtype, std::size_t st
     names += fmt::format(", s{}", i);
     stores += fmt::format("      (({1}*)a.states[{0}])[at] = stored<{1}>(s{0});\n", i, type);
   }
-  return row_text(dtype, choice, "#include \"antichain/ops/state/update_rules.h\"\n") +
+  return row_text(dtype, gradient, choice, "#include \"antichain/ops/state/update_rules.h\"\n") +
          fmt::format(R"(extern "C" __global__ void update_rows(const Arguments a) {{
   if (!*a.when) {{
     return;
@@ -191,17 +196,17 @@ std::string row_update_text(const std::string& rule, DType dtype, std::size_t st
     }}
     for (long long i = threadIdx.x % 32; i < a.width; i += 32) {{
       const long long at = row * a.width + i;
-{1}      rule(load<{2}>(a.gradient[k * a.width + i]){3});
-{4}    }}
+{1}      rule(gradient_at(a, k * a.width + i){2});
+{3}    }}
   }}
 }}
 )",
-                     rule, loads, first, names, stores);
+                     rule, loads, names, stores);
 }
 
 // Rows of the last sum are cleared before new ones are added, by a kernel of its own.
 std::string accumulate_rows_text(DType dtype, RowChoice choice) {
-  return row_text(dtype, choice, "#include \"antichain/ops/state/update_rules.h\"\n") +
+  return row_text(dtype, dtype, choice, "#include \"antichain/ops/state/update_rules.h\"\n") +
          fmt::format(R"(extern "C" __global__ void clear_rows(const Arguments a) {{
   if (!*a.when || a.numbers[2] != 0) {{
     return;
@@ -237,7 +242,7 @@ extern "C" __global__ void add_rows(const Arguments a) {{
     for (long long i = threadIdx.x % 32; i < a.width; i += 32) {{
       {0}& element = (({0}*)a.states[0])[row * a.width + i];
       Real total = load<{0}>(element);
-      const Real gradient = load<{0}>(a.gradient[k * a.width + i]);
+      const Real gradient = gradient_at(a, k * a.width + i);
       if (marked) {{
         further(gradient, total);
       }} else {{
@@ -256,7 +261,7 @@ extern "C" __global__ void add_rows(const Arguments a) {{
 
 // The lanes of a warp add up a row in an order that its width decides, one thread adds up the rows:
 // a zero more or less changes nothing.
-std::string row_squares_text(DType dtype, bool marked) {
+std::string row_squares_text(DType dtype, DType rounded, bool marked) {
   return fmt::format(R"(#include "antichain/backends/cuda/device/element.cuh"
 using namespace antichain;
 using namespace antichain::device;
@@ -273,7 +278,7 @@ extern "C" __global__ void square_rows(const Arguments a) {{
     double total = 0;
     if ({1}) {{
       for (long long i = threadIdx.x % 32; i < a.width; i += 32) {{
-        const double value = double(load<{0}>(a.x[row * a.width + i]));
+        const double value = double(rounded<{3}>(load<{0}>(a.x[row * a.width + i])));
         total += value * value;
       }}
     }}
@@ -304,7 +309,8 @@ extern "C" __global__ void add_rows(const Arguments a) {{
   }}
 }}
 )",
-                     storage_type(dtype), marked ? "a.marks[row]" : "true", kSumThreads);
+                     storage_type(dtype), marked ? "a.marks[row]" : "true", kSumThreads,
+                     storage_type(rounded));
 }
 
 void register_row_updates(KernelTable& kernels, const Context& context) {
