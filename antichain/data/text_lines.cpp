@@ -60,8 +60,8 @@ std::int64_t parse_within(std::string_view text, std::int64_t least, std::int64_
                           const char* what, const LineReader& lines) {
   const std::optional<std::int64_t> number = parse_number<std::int64_t>(text);
   require<DataError>(number && *number >= least && *number <= most,
-                     "{}: {} must be a whole number within [{}, {}], found '{}'", lines.place(),
-                     what, least, most, shortened(text));
+                     "{}: {} must be a whole number within [{}, {}], found '{}'",
+                     lines.line_in_file(), what, least, most, shortened(text));
   return *number;
 }
 
