@@ -1,4 +1,4 @@
-// Compiled kernels on disk, without a GPU: NVRTC compiles, and the driver is played by a comparison.
+// Compiled kernels on disk, without a GPU: NVRTC compiles, a comparison plays the driver.
 #include "antichain/backends/cuda/core/remembered_code.h"
 
 #include <gtest/gtest.h>
