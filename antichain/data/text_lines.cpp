@@ -39,7 +39,7 @@ bool LineReader::next(std::string_view& line) {
   if (*c != '\n') {
     line_ += *c;
     chars_.append_until('\n', line_, kMaxLine);
-    require<DataError>(line_.size() <= kMaxLine, "{}: a line of more than {} bytes", place(),
+    require<DataError>(line_.size() <= kMaxLine, "{}: a line of more than {} bytes", line_in_file(),
                        kMaxLine);
   }
   if (!line_.empty() && line_.back() == '\r') {
