@@ -7,7 +7,7 @@
 #include "antichain/antichain.h"
 #include "antichain/backends/cuda/chains/chain_code.h"
 #include "antichain/backends/cuda/chains/narrow_chain.h"
-#include "antichain/backends/cuda/core/code_loader.h"
+#include "antichain/backends/cuda/core/kernel_compiler.h"
 #include "antichain/graph/traversal.h"
 #include "antichain/passes/pipeline.h"
 #include "tests/backends_cuda/gpu.h"

@@ -3,8 +3,8 @@
 
 #include "antichain/backends/cuda/convolution/column_convolution.h"
 #include "antichain/backends/cuda/convolution/pooling_kernels.h"
-#include "antichain/backends/cuda/core/code_loader.h"
 #include "antichain/backends/cuda/core/dynamic_kernels.h"
+#include "antichain/backends/cuda/core/kernel_compiler.h"
 #include "antichain/backends/cuda/core/stopwatch.h"
 #include "antichain/backends/cuda/elementwise/cast_kernels.h"
 #include "antichain/backends/cuda/elementwise/creation_kernels.h"

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "antichain/backends/cuda/core/code_loader.h"
+#include "antichain/backends/cuda/core/kernel_compiler.h"
 #include "tests/base/temporary_folder.h"
 
 namespace antichain::cuda::remembered_code_test {

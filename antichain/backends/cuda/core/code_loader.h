@@ -16,10 +16,6 @@
 
 namespace antichain::cuda {
 
-/// Compiles kernels to machine code for GPUs of this kind (90 for sm_90). Throws InternalError with
-/// the compiler's messages when the text is wrong.
-std::string compile_kernel(const std::string& text, int architecture);
-
 class CodeLoader {
  public:
   /// Notes in `preparation`, which lives longer, what compiling takes.
