@@ -1,6 +1,7 @@
 // Which of cuDNN's ways a convolution takes, and from where it reads.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -54,8 +55,9 @@ void expect_near(const std::vector<Tensor>& found, const std::vector<Tensor>& wa
 }
 
 std::size_t count_files(const fs::path& folder) {
-  return static_cast<std::size_t>(
-      std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+  const auto is_file = [](const fs::directory_entry& entry) { return entry.is_regular_file(); };
+  return static_cast<std::size_t>(std::ranges::count_if(
+      fs::recursive_directory_iterator(folder), fs::recursive_directory_iterator(), is_file));
 }
 
 TEST_F(CudaConvolution, ChoicesAreRemembered) {

@@ -5,6 +5,7 @@
 #include "antichain/backends/cuda/chains/chain_kernels.h"
 #include "antichain/backends/cuda/elementwise/cast_kernels.h"
 #include "antichain/backends/cuda/indexing/along_kernels.h"
+#include "antichain/backends/cuda/prepared_parts.h"
 #include "antichain/backends/cuda/products/attention_kernels.h"
 #include "antichain/backends/cuda/rows/channel_kernels.h"
 #include "antichain/backends/cuda/scans/affine_scan_kernels.h"
@@ -160,6 +161,10 @@ class CudaBackend final : public Backend {
 
 std::unique_ptr<Backend> make_cuda_backend(int index, const CudaOptions& options) {
   return std::make_unique<CudaBackend>(index, options);
+}
+
+std::vector<PreparedPart> cuda_prepared_parts(int index) {
+  return cuda::shared_context(index)->preparation().parts();
 }
 
 }  // namespace antichain

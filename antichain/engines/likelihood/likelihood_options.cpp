@@ -51,7 +51,8 @@ std::vector<OptionSpec> option_specs() {
        1000},
       {.name = "cut",
        .kind = OptionKind::text,
-       .doc = "scopes of the sites that mode=mixed cuts at, with + between them; empty: by cuts"},
+       .fallback = "auto",
+       .doc = "scopes of the sites that mode=mixed cuts at, with + between them; auto: by cuts"},
       one_of("allocation", "equal", "how modes layer and mixed divide copies among sites",
              {"equal", "cost"}),
       one_of("feedback", "no",
@@ -76,7 +77,7 @@ Options read_options(const Settings& settings) {
   options.masks_inactive = settings.text("inactive") == "masked";
   options.keeps_last = settings.text("last") == "exact";
   options.cuts = settings.integer("cuts");
-  options.cut = settings.text("cut");
+  options.cut = settings.text("cut") == "auto" ? "" : settings.text("cut");
   options.allocates_by_cost = settings.text("allocation") == "cost";
   options.learns_feedback = settings.text("feedback") == "yes";
   options.at_once = settings.integer("at_once");

@@ -7,13 +7,14 @@
 #include <future>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "antichain/backends/cuda/core/cuda_error.h"
 #include "antichain/backends/cuda/core/device_sources.h"
 #include "antichain/backends/cuda/core/dynamic_library.h"
+#include "antichain/backends/cuda/core/remembered_code.h"
 #include "antichain/base/background_tasks.h"
-#include "antichain/base/code_cache.h"
 #include "antichain/base/error.h"
 #include "antichain/base/sha256.h"
 #include "antichain/base/usable_cores.h"
@@ -76,16 +77,28 @@ class Program {
   nvrtcProgram program_ = nullptr;
 };
 
+std::pair<int, int> version_of_compiler() {
+  std::pair<int, int> version;
+  check_compiler(nvrtc().nvrtcVersion(&version.first, &version.second), "telling its version");
+  return version;
+}
+
 std::vector<std::string> options_for(int architecture) {
   // Bits must not depend on which multiplications and additions meet: kernels say fma themselves.
-  return {fmt::format("--gpu-architecture=sm_{}", architecture), "--std=c++20", "--fmad=false",
-          "--device-as-default-execution-space"};
+  std::vector<std::string> options = {fmt::format("--gpu-architecture=sm_{}", architecture),
+                                      "--std=c++20", "--fmad=false",
+                                      "--device-as-default-execution-space"};
+  // Leaves out declarations of textures and of the runtime. One thread at a time reads sources, so
+  // that this is what keeps the others from compiling.
+  if (version_of_compiler() >= std::pair(12, 4)) {
+    options.push_back("--minimal");
+  }
+  return options;
 }
 
 // Everything that the code depends on.
 std::string key_of(const std::string& text, int architecture) {
-  int major = 0, minor = 0;
-  check_compiler(nvrtc().nvrtcVersion(&major, &minor), "telling its version");
+  const auto [major, minor] = version_of_compiler();
   Sha256 digest;
   const auto add = [&digest](std::string_view part) { digest.add(std::as_bytes(std::span(part))); };
   add(fmt::format("nvrtc {}.{} {}\n", major, minor, fmt::join(options_for(architecture), " ")));
@@ -125,44 +138,45 @@ class CodeLoader::Code {
 
 struct CodeLoader::Impl {
   int architecture;
-  CodeCache cache{default_code_folder()};
+  Preparation& preparation;
+  RememberedCode remembered{default_code_folder()};
   std::mutex mutex;                             // of `codes` and what they hold
   std::unordered_map<std::string, Code> codes;  // by text
   BackgroundTasks tasks{usable_cores()};        // the last member: they use all others
 
-  std::string machine_code(const std::string& text) {
-    const std::string key = key_of(text, architecture);
-    std::optional<std::string> code = cache.load(key);
-    if (!code) {
-      code = compile_kernel(text, architecture);
-      cache.store(key, *code);
-    }
-    return *code;
+  Impl(int built_for, Preparation& noted_in) : architecture(built_for), preparation(noted_in) {}
+
+  std::string compile(const std::string& text) const {
+    const Preparation::Timer timer(preparation, "compiling");
+    return compile_kernel(text, architecture);
   }
 
-  // Loads what was compiled; what came from the disk and cannot be loaded is compiled anew.
-  cudaLibrary_t library_of(const std::string& text, const std::string& compiled) {
+  std::string machine_code(const std::string& text) const {
+    return remembered.find(key_of(text, architecture), [&] { return compile(text); });
+  }
+
+  const std::string& wait_for(const Code& code) const {
+    const Preparation::Timer timer(preparation, "waiting for compilers");
+    return code.compiled.get();
+  }
+
+  cudaLibrary_t library_of(const std::string& text, const std::string& compiled) const {
+    const Preparation::Timer timer(preparation, "loading code");
     cudaLibrary_t library = nullptr;
-    if (load(compiled, library) == cudaSuccess) {
-      return library;
-    }
-    static_cast<void>(cudaGetLastError());
-    const std::string key = key_of(text, architecture);
-    cache.remove(key);
-    const std::string again = compile_kernel(text, architecture);
-    check(load(again, library), "loading a kernel");
-    cache.store(key, again);
+    cudaError_t status = cudaSuccess;
+    const auto load = [&](const std::string& code) {
+      status = cudaLibraryLoadData(&library, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
+      static_cast<void>(cudaGetLastError());
+      return status == cudaSuccess;
+    };
+    remembered.load(key_of(text, architecture), compiled, load, [&] { return compile(text); });
+    check(status, "loading a kernel");
     return library;
-  }
-
-  static cudaError_t load(const std::string& code, cudaLibrary_t& library) {
-    return cudaLibraryLoadData(&library, code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
   }
 };
 
-CodeLoader::CodeLoader(int architecture) : impl_(std::make_unique<Impl>()) {
-  impl_->architecture = architecture;
-}
+CodeLoader::CodeLoader(int architecture, Preparation& preparation)
+    : impl_(std::make_unique<Impl>(architecture, preparation)) {}
 
 CodeLoader::~CodeLoader() {
   for (const auto& [text, code] : impl_->codes) {
@@ -185,7 +199,7 @@ CodeLoader::Code& CodeLoader::start(const std::string& text) {
 }
 
 cudaKernel_t CodeLoader::load(Code& code, const std::string& name) {
-  const std::string& compiled = code.compiled.get();
+  const std::string& compiled = impl_->wait_for(code);
   const std::lock_guard<std::mutex> lock(impl_->mutex);
   if (code.library == nullptr) {
     code.library = impl_->library_of(*code.text, compiled);

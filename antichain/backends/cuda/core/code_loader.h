@@ -12,6 +12,8 @@
 #include <memory>
 #include <string>
 
+#include "antichain/backends/cuda/core/preparation.h"
+
 namespace antichain::cuda {
 
 /// Compiles kernels to machine code for GPUs of this kind (90 for sm_90). Throws InternalError with
@@ -20,7 +22,8 @@ std::string compile_kernel(const std::string& text, int architecture);
 
 class CodeLoader {
  public:
-  explicit CodeLoader(int architecture);
+  /// Notes in `preparation`, which lives longer, what compiling takes.
+  CodeLoader(int architecture, Preparation& preparation);
   ~CodeLoader();
   CodeLoader(const CodeLoader&) = delete;
   CodeLoader& operator=(const CodeLoader&) = delete;
