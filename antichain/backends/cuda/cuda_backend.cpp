@@ -24,6 +24,7 @@
 #include "antichain/backends/cuda/elementwise/random_kernels.h"
 #include "antichain/backends/cuda/elementwise/row_update_kernels.h"
 #include "antichain/backends/cuda/elementwise/update_kernels.h"
+#include "antichain/backends/cuda/hashing/hashing_kernels.h"
 #include "antichain/backends/cuda/indexing/index_kernels.h"
 #include "antichain/backends/cuda/indexing/scatter_kernels.h"
 #include "antichain/backends/cuda/indexing/sort_kernels.h"
@@ -76,6 +77,7 @@ class CudaBackend final : public Backend {
     cuda::register_optimiser_steps(kernels_, context_);
     cuda::register_row_updates(kernels_, context_);
     cuda::register_finite_check(kernels_, context_);
+    cuda::register_hashing(kernels_, context_);
   }
 
   std::string_view name() const override { return "cuda"; }

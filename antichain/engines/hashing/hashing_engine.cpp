@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "antichain/engines/hashing/device_support.h"
 #include "antichain/engines/hashing/hashed_forward.h"
 #include "antichain/engines/hashing/hashed_inference.h"
 #include "antichain/engines/hashing/hashing_cost.h"
@@ -34,12 +35,14 @@ bool has_known_size(const WideLayer& layer) {
 
 class HashingEngine final : public GradientEngine {
  public:
+  explicit HashingEngine(HashingDevice device) : device_(std::move(device)) {}
+
   std::string_view name() const override { return "hashing"; }
   std::string_view summary() const override {
     return "wide layers by the units that hash tables find, with row updates";
   }
   Guarantee guarantee() const override { return Guarantee::sampled; }
-  std::vector<OptionSpec> options() const override { return option_specs(); }
+  std::vector<OptionSpec> options() const override { return option_specs(device_.kind); }
 
   Support supports(Op op, const std::vector<bool>&) const override {
     return &op.def() == &wide_layers_def()
@@ -64,7 +67,8 @@ class HashingEngine final : public GradientEngine {
       }
       const Options own =
           for_layer(set, layer.weight.dim(0).constant(), layer.weight.dim(1).constant());
-      if (own.when == When::always || layer_cost(own, expected_examples(layers.x)).pays()) {
+      if (own.when == When::always ||
+          (support_of(layer, own).yes && cost_of(own, layers.x).pays())) {
         layer.own = declare_states(layer, i, own);
       }
     }
@@ -113,7 +117,8 @@ class HashingEngine final : public GradientEngine {
     for (std::size_t i = 0; i < parts.layers.size(); ++i) {
       if (!parts.layers[i].own.empty()) {
         const HashedLayer hashed(parts.layers[i], set);
-        const std::vector<Var> own = layer_updates(parts.layers[i], hashed, units[i]);
+        const std::vector<Var> own =
+            layer_updates(parts.layers[i], hashed, units[i], device_.takes_whole_steps);
         writes.insert(writes.end(), own.begin(), own.end());
       }
     }
@@ -143,13 +148,22 @@ class HashingEngine final : public GradientEngine {
       }
       const Options own =
           for_layer(set, layer.weight.dim(0).constant(), layer.weight.dim(1).constant());
-      layers.push_back(
-          describe(own, layer_cost(own, expected_examples(parts.x)), !layer.own.empty()));
+      const Support support = support_of(layer, own);
+      layers.push_back(support.yes || !layer.own.empty()
+                           ? describe(own, cost_of(own, parts.x), !layer.own.empty())
+                           : fmt::format("dense: {}", support.reason));
     }
     return fmt::format("{}", fmt::join(layers, "; "));
   }
 
  private:
+  Support support_of(const WideLayer& layer, const Options& own) const {
+    return device_support(device_, own, layer.weight.dtype());
+  }
+  LayerCost cost_of(const Options& own, Var x) const {
+    return layer_cost(own, expected_examples(x), device_.kind);
+  }
+
   Var output_of(Op op, const WideLayers& parts) const {
     if (!is_hashed(parts)) {
       return op.def().decompose(op)[0];
@@ -163,10 +177,14 @@ class HashingEngine final : public GradientEngine {
   static bool is_hashed(const WideLayers& parts) {
     return std::ranges::any_of(parts.layers, [](const WideLayer& l) { return !l.own.empty(); });
   }
+
+  HashingDevice device_;
 };
 
 }  // namespace
 
-std::unique_ptr<GradientEngine> make_hashing_engine() { return std::make_unique<HashingEngine>(); }
+std::unique_ptr<GradientEngine> make_hashing_engine(HashingDevice device) {
+  return std::make_unique<HashingEngine>(std::move(device));
+}
 
 }  // namespace antichain

@@ -70,7 +70,8 @@ void choose_active(Options& options, std::int64_t units) {
 
 }  // namespace
 
-std::vector<OptionSpec> option_specs() {
+std::vector<OptionSpec> option_specs(DeviceKind device) {
+  const std::string whose = device == DeviceKind::cpu ? "example" : "batch";
   return {
       choice_option("family", "simhash", "hash functions", HashSpec::family_names()),
       choice_option("transform", "norms", "how inner products of rows become angles",
@@ -90,7 +91,7 @@ std::vector<OptionSpec> option_specs() {
       {"drawn", kNumber, "0.25",
        "part of `active`, or of `share`, that is drawn evenly, the same for all examples, at least",
        0, 1},
-      choice_option("for", "example", "who has active units of its own", {"example", "batch"}),
+      choice_option("for", whose, "who has active units of its own", {"example", "batch"}),
       {"rehash", kInteger, "50", "steps from one hashing of rows to the next, at first", 1, 1e9},
       {"rehash_growth", kNumber, "1.2", "factor by which these steps become more each time", 1, 10},
       choice_option("rehash_rows", "used", "which rows are hashed then", {"used", "all"}),

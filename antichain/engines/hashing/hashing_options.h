@@ -8,6 +8,7 @@
 #include "antichain/base/settings.h"
 #include "antichain/ops/hashing/active_units.h"
 #include "antichain/ops/hashing/hash_functions.h"
+#include "antichain/tensor/device.h"
 
 namespace antichain::hashing {
 
@@ -31,7 +32,8 @@ struct Options {
   When when = When::where_faster;
 };
 
-std::vector<OptionSpec> option_specs();
+/// What can be set; where nobody does, on a device of this kind, as its kernels are fastest.
+std::vector<OptionSpec> option_specs(DeviceKind device);
 Options read_options(const Settings& settings);
 
 /// Returns the options for a layer: what follows from its size is filled in. Throws InvalidArgument

@@ -22,6 +22,7 @@ struct TrainingOptions {
   std::int64_t seed = 5;
   DType compute = DType::f32;
   Optimiser optimiser = {};  // instead of Adam
+  std::string device = "cpu";
 };
 
 class HashedTraining {
