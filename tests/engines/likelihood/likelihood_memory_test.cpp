@@ -80,6 +80,21 @@ TEST(LikelihoodMemory, OfImagesToo) {
   }
 }
 
+// Copies beyond those that the caches hold are computed in turn.
+TEST(LikelihoodMemory, IsBoundedForAnyNumberOfCopies) {
+  const std::string engine = "likelihood:mode=layer,copies=";
+  const std::size_t few = planned(4, engine + "128"), many = planned(4, engine + "1024"),
+                    at_once = planned(4, engine + "1024,at_once=1024");
+  EXPECT_LT(static_cast<double>(many), 1.4 * static_cast<double>(few));
+  EXPECT_GT(static_cast<double>(at_once), 8 * static_cast<double>(many));
+}
+
+TEST(LikelihoodMemory, OfFeedbackIsThatOfCopiesAtOnce) {
+  const std::string engine = "likelihood:mode=layer,noise=rademacher,copies=64,feedback=yes";
+  EXPECT_LT(static_cast<double>(planned(4, engine + ",at_once=2")),
+            0.2 * static_cast<double>(planned(4, engine + ",at_once=64")));
+}
+
 TEST(LikelihoodMemory, DoesNotGrowWithDepth) {
   for (const char* mode : {"full", "layer"}) {
     const std::string engine = fmt::format("likelihood:mode={},copies=4,at_once=1", mode);
