@@ -52,7 +52,7 @@ class HashingEngine final : public GradientEngine {
   }
 
   void add_own_states(WideLayers& layers, const EngineChoice& choice) const override {
-    const Options set = read_options(settings(choice));
+    const Options set = read(settings(choice));
     if (!layers.training && !set.hashed_inference) {
       return;
     }
@@ -84,7 +84,7 @@ class HashingEngine final : public GradientEngine {
     if (!parts.training) {
       return std::vector<Var>{output_of(op, parts)};
     }
-    const Computed computed = compute_active(parts, read_options(settings(op)));
+    const Computed computed = compute_active(parts, read(settings(op)));
     const Var output = with_report(computed.output, "active_share", computed.active_share);
     return std::vector<Var>{with_report(output, "found_share", computed.found_share)};
   }
@@ -111,7 +111,7 @@ class HashingEngine final : public GradientEngine {
     if (!parts.training || !is_hashed(parts)) {
       return writes;
     }
-    const Options set = read_options(settings(op));
+    const Options set = read(settings(op));
     // What the gradient has built already: the same ops.
     const std::vector<ActiveUnits> units = compute_active(parts, set).units;
     for (std::size_t i = 0; i < parts.layers.size(); ++i) {
@@ -131,7 +131,7 @@ class HashingEngine final : public GradientEngine {
     }
     for (const WideLayer& layer : parts_of_wide_layers(op).layers) {
       if (layer.weight == op.input(input) || layer.bias == op.input(input)) {
-        return layer.own.empty() ? RowUpdates::none : read_options(settings(op)).updates;
+        return layer.own.empty() ? RowUpdates::none : read(settings(op)).updates;
       }
     }
     return RowUpdates::none;
@@ -139,7 +139,7 @@ class HashingEngine final : public GradientEngine {
 
   std::string explain(Op op) const override {
     const WideLayers parts = parts_of_wide_layers(op);
-    const Options set = read_options(settings(op));
+    const Options set = read(settings(op));
     std::vector<std::string> layers;
     for (const WideLayer& layer : parts.layers) {
       if (!has_known_size(layer)) {
@@ -157,6 +157,7 @@ class HashingEngine final : public GradientEngine {
   }
 
  private:
+  Options read(const Settings& set) const { return read_options(set, device_.kind); }
   Support support_of(const WideLayer& layer, const Options& own) const {
     return device_support(device_, own, layer.weight.dtype());
   }
@@ -168,7 +169,7 @@ class HashingEngine final : public GradientEngine {
     if (!is_hashed(parts)) {
       return op.def().decompose(op)[0];
     }
-    const Options set = read_options(settings(op));
+    const Options set = read(settings(op));
     return parts.training         ? compute_active(parts, set).output
            : parts.gives_losses() ? compute_active(parts, for_inference(set)).output
                                   : compute_values(parts, for_inference(set));

@@ -44,11 +44,14 @@ constexpr std::int64_t kUsualOwn = 64, kFewestDrawn = 512, kMostDrawn = 2048, kU
 constexpr std::int64_t kFewestOwn = 8;  // true labels are among them
 // Of all examples together.
 constexpr std::int64_t kUnitsPerShared = 16, kFewestShared = 1024, kMostShared = 4096;
+// A GPU computes more of them in no more time, and is given more examples with labels at once.
+constexpr std::int64_t kMostSharedOfGpu = 16384;
 
 void choose_active(Options& options, std::int64_t units) {
   ActiveOptions& active = options.active;
   if (active.active == 0 && options.share == 0 && active.shared) {
-    active.active = std::clamp(units / kUnitsPerShared, kFewestShared, kMostShared);
+    const std::int64_t most = options.device == DeviceKind::cpu ? kMostShared : kMostSharedOfGpu;
+    active.active = std::clamp(units / kUnitsPerShared, kFewestShared, most);
     active.drawn = active.active / 2;
   } else if (active.active == 0 && options.share == 0) {
     active.drawn = std::clamp(units / kUnitsPerDrawn, kFewestDrawn, kMostDrawn);
@@ -113,8 +116,9 @@ std::vector<OptionSpec> option_specs(DeviceKind device) {
   };
 }
 
-Options read_options(const Settings& settings) {
+Options read_options(const Settings& settings, DeviceKind device) {
   Options options;
+  options.device = device;
   options.spec = {.family = static_cast<HashFamily>(
                       position(HashSpec::family_names(), settings.text("family"))),
                   .transform = static_cast<HashTransform>(

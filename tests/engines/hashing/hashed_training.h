@@ -23,6 +23,7 @@ struct TrainingOptions {
   DType compute = DType::f32;
   Optimiser optimiser = {};  // instead of Adam
   std::string device = "cpu";
+  std::shared_ptr<const EngineSet> engines = {};  // instead of those of the session
 };
 
 class HashedTraining {
