@@ -272,13 +272,32 @@ TrainResult RecipeRun::train(TrainOptions options) {
   return trainer.run();
 }
 
-Score RecipeRun::evaluate(const std::string& part) {
+Evaluation RecipeRun::evaluation_of(const std::string& part) {
   for (const Evaluation& evaluation : evaluations()) {
     if (evaluation.name == part) {
-      return antichain::evaluate(evaluation);
+      return evaluation;
     }
   }
   fail<InvalidArgument>("recipe '{}' has no {} data", recipe_.name, part);
+}
+
+Score RecipeRun::evaluate(const std::string& part) {
+  return antichain::evaluate(evaluation_of(part));
+}
+
+Score RecipeRun::evaluate(const data::DatasetPtr& examples) {
+  Evaluation evaluation = evaluation_of("test");
+  evaluation.set = examples;
+  return antichain::evaluate(evaluation);
+}
+
+data::DatasetPtr RecipeRun::perturbed(const std::string& part, const Perturbation& perturbation) {
+  const Evaluation evaluation = evaluation_of(part);
+  Graph graph = session_.graph();
+  const PerturbedInputs moved =
+      perturbed_inputs(session_, task_, model_context(graph, false), perturbation, first_batch());
+  const Executable executable = session_.compile(moved.values, {.compiler = context_.compiler});
+  return perturbed_set(executable, moved.names, evaluation.set, evaluation.batch);
 }
 
 }  // namespace antichain
