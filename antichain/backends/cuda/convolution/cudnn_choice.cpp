@@ -200,7 +200,7 @@ std::shared_ptr<ConvolutionWay> choose_way(const CudnnLibrary& library,
   }
   const Preparation::Timer timer(library.context()->preparation(), "choosing convolutions");
   Ready choice = make_choice(library, problem, described);
-  const std::shared_ptr<ConvolutionWay> way = std::move(choice.way);
+  std::shared_ptr<ConvolutionWay> way = std::move(choice.way);
   if (choice.name != kByColumns) {  // columns lie in memory of their own
     library.keep_plan(described, way);
   }
