@@ -1,11 +1,11 @@
 // Trainings beside others that want the same cores: threads come late or not at all, and no bit
 // depends on it.
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <thread>
 #include <vector>
 
