@@ -111,7 +111,7 @@ Session::Session(std::unique_ptr<Backend> backend, SessionOptions options)
   engines_->add(make_forward_engine());
   engines_->add(make_hashing_engine(hashing_device(backend_)));
   engines_->add(make_likelihood_engine());
-  engines_->add(make_multigrid_engine());
+  engines_->add(make_multigrid_engine(backend_->device().kind));
   engines_->add(make_scan_engine(scan_options(*backend_, options_.logger)));
   for (const EngineChoice& choice : options_.engines) {
     engines_->set_defaults(choice);

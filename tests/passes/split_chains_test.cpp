@@ -175,4 +175,26 @@ TEST(SplitChains, NoSteps) {
   });
 }
 
+// What is computed before the chain has read the biases; nobody has read the last sequence.
+TEST(SplitChains, SequencesThatNoStepReadsAreLeftOut) {
+  const Build build = [](Graph& graph) {
+    const Var h = graph.input("h", f32, {4, 6}), unread = graph.input("unread", f32, {9, 4});
+    const Var xs = graph.input("xs", f32, {9, 4, 5}), w = graph.input("w", f32, {5, 6});
+    const Var bs = graph.input("bs", f32, {9, 6});
+    const ChainResult found =
+        chain({h}, {xs, unread, bs}, [&](Var, const Vars& s, const Vars& x) -> StepResult {
+          return {{s[0] * 0.5 + tanh(matmul(x[0], w) + x[2])}};
+        });
+    return Vars{found.last[0], found.before[0]};
+  };
+  expect_equal_results(build);
+  Graph graph;
+  const GraphCopy copy = run_passes(graph, build(graph), {}, {.split_chains = true});
+  for (Op op : schedule(*copy.graph, copy.values)) {
+    if (&op.def() == &chain_def()) {
+      EXPECT_EQ(ChainLayout(op).xs, 1);
+    }
+  }
+}
+
 }  // namespace antichain::split_chains_test

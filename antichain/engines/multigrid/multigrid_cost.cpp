@@ -38,7 +38,10 @@ SolveCost solve_cost(const SolveOptions& options, std::int64_t levels) {
   const auto m = static_cast<double>(options.coarsening);
   const double relaxations = 1 + cycles * (1 + static_cast<double>(options.relaxations));
   const double solves = cycles + (options.guess == Guess::coarse ? 1 : 0);
-  SolveCost cost{.shared = kRelaxedStep * relaxations};
+  SolveCost cost{.shared = kRelaxedStep * relaxations,
+                 .relaxations = relaxations,
+                 .solves = solves,
+                 .evaluations = evaluations(options.coarse)};
   double size = 1;  // of a grid, as a part of the finest
   for (std::int64_t level = 1; level < levels; ++level) {
     size /= m;

@@ -11,6 +11,9 @@ namespace antichain::multigrid {
 struct SolveCost {
   double shared = 0;  // relaxations, which threads could share
   double serial = 0;  // steps of the coarsest grid
+  // How often the finest grid is relaxed and each coarser one solved, and how often a coarse step
+  // evaluates the body.
+  double relaxations = 0, solves = 0, evaluations = 0;
 
   /// Returns the number of threads from which on a solve could be faster; 0: none.
   double threads_to_pay() const;

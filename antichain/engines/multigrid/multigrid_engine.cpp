@@ -4,6 +4,7 @@
 
 #include "antichain/engines/multigrid/adjoint_chain.h"
 #include "antichain/engines/multigrid/cycles.h"
+#include "antichain/engines/multigrid/gpu_choice.h"
 #include "antichain/engines/multigrid/kept_guess.h"
 #include "antichain/engines/multigrid/multigrid_chain.h"
 #include "antichain/engines/multigrid/multigrid_cost.h"
@@ -26,6 +27,8 @@ struct HowSolved {
 
 class MultigridEngine final : public GradientEngine {
  public:
+  explicit MultigridEngine(DeviceKind device) : device_(device) {}
+
   std::string_view name() const override { return multigrid::kEngine; }
   std::string_view summary() const override {
     return "chains, forward and back, by multigrid cycles over all intervals of steps at once";
@@ -119,15 +122,21 @@ class MultigridEngine final : public GradientEngine {
       return {true, fmt::format("by multigrid, as it was asked for: {} grids, coarse steps {}",
                                 levels, multigrid::name(options.forward.coarse))};
     }
+    if (device_ != DeviceKind::cpu) {
+      const multigrid::GpuChoice choice = multigrid::choose_on_gpu(op, options.forward, levels);
+      return {choice.by_multigrid, choice.reason};
+    }
     // Not by the number of threads: results have the same bits on any number of them.
     return {false, multigrid::why_step_by_step(options.forward, levels)};
   }
+
+  DeviceKind device_;
 };
 
 }  // namespace
 
-std::unique_ptr<GradientEngine> make_multigrid_engine() {
-  return std::make_unique<MultigridEngine>();
+std::unique_ptr<GradientEngine> make_multigrid_engine(DeviceKind device) {
+  return std::make_unique<MultigridEngine>(device);
 }
 
 }  // namespace antichain

@@ -12,9 +12,11 @@
 #include <memory>
 
 #include "antichain/autodiff/engine.h"
+#include "antichain/tensor/device.h"
 
 namespace antichain {
 
-std::unique_ptr<GradientEngine> make_multigrid_engine();
+/// `device`: whose speed decides what is faster.
+std::unique_ptr<GradientEngine> make_multigrid_engine(DeviceKind device = DeviceKind::cpu);
 
 }  // namespace antichain

@@ -71,9 +71,14 @@ class ChainSplit {
     }
     find_early();
     find_late();
+    for (int i = layout_.first_x(); i < layout_.first_captured(); ++i) {
+      has_unread_ = has_unread_ || !is_read_inside(params_[static_cast<std::size_t>(1 + i)]);
+    }
   }
 
-  bool changes_anything() const { return !early_.empty() || !late_.empty() || !sums_.empty(); }
+  bool changes_anything() const {
+    return !early_.empty() || !late_.empty() || !sums_.empty() || has_unread_;
+  }
 
   Vars build() {
     compute_early();
@@ -216,6 +221,16 @@ class ChainSplit {
     }
   }
 
+  // Whether what is left of the body reads or returns a value.
+  bool is_read_inside(Var value) const {
+    const auto reads_inside = [this](OpId id) {
+      return !early_.contains(id) && !late_.contains(id) && !additions_.contains(id);
+    };
+    const auto found = readers_.find(value.id());
+    return (found != readers_.end() && std::ranges::any_of(found->second, reads_inside)) ||
+           std::ranges::count(results_, value) > 0;
+  }
+
   // Also finds out which of it the steps read.
   void compute_early() {
     for (int i = layout_.states; i < chain_.num_inputs(); ++i) {
@@ -240,8 +255,12 @@ class ChainSplit {
   ChainResult build_rest() {
     Vars states, xs, entering;
     for (int i = 0; i < layout_.first_captured(); ++i) {
+      const Var param = params_[static_cast<std::size_t>(1 + i)];
       if (i >= layout_.states) {
-        xs.push_back(chain_.input(i));
+        if (is_read_inside(param)) {
+          xs.push_back(chain_.input(i));
+          entering.push_back(param);
+        }
       } else if (!sums_.contains(static_cast<std::size_t>(i))) {
         states.push_back(chain_.input(i));
       }
@@ -261,9 +280,8 @@ class ChainSplit {
           cloner.map(params_[1 + i], inner_states[next++]);
         }
       }
-      const auto own_xs = static_cast<std::size_t>(layout_.xs);
       for (std::size_t i = 0; i < inner_xs.size(); ++i) {
-        cloner.map(i < own_xs ? params_[1 + num_states() + i] : entering[i - own_xs], inner_xs[i]);
+        cloner.map(entering[i], inner_xs[i]);
       }
       for (Var value : entering_) {
         if (const Mapped known = outside_.at(value.id()); !known.is_mapped) {
@@ -322,6 +340,7 @@ class ChainSplit {
   std::unordered_map<VarId, int> times_returned_;
   std::map<std::size_t, Var> sums_;  // what is added, by state
   std::unordered_set<OpId> additions_, early_, late_;
+  bool has_unread_ = false;  // a sequence that no step reads any more
   Vars ys_, entering_;
   std::unordered_map<VarId, Mapped> outside_;
 };

@@ -7,6 +7,8 @@
 // lead to results. The gradient of a layer's weights is such a product, and a sum over steps of
 // gradients such a sum. One op computes each of them for all steps at once, on stacked values.
 //
+// Sequences that no step reads, or no longer, are left out.
+//
 // That takes more memory, and sums are added in another order. It is for devices on which many
 // small kernels are slow, and on which a chain of what is left can be one kernel.
 #pragma once

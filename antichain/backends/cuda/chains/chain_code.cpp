@@ -254,7 +254,7 @@ class ChainWriter {
   std::string by_slabs(const ChainProduct& product, std::size_t stage) {
     forget();
     read_by_others_.insert(product.left.value);
-    written_otherwise_.insert(product.out);
+    (slabs_.gives_to_owners(stage) ? written_ : written_otherwise_).insert(product.out);
     return slabs_.multiply(stage, fmt::format("v{}", product.out),
                            column_at(product.left.value, product.left.first));
   }

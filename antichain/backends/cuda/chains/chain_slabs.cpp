@@ -131,6 +131,11 @@ std::string ChainSlabs::fetches(std::string_view memory, std::string_view place_
       memory, place_of_step, place_floats(), copies, shape_.slabs, slabs);
 }
 
+bool ChainSlabs::gives_to_owners(std::size_t stage) const {
+  const auto product = std::ranges::find(products_, stage, &Product::stage);
+  return product->form.splits() > 1 && shape_.rows_per_block < device::kTallRows;
+}
+
 std::string ChainSlabs::multiply(std::size_t stage, std::string_view out,
                                  std::string_view left) const {
   return fmt::format(

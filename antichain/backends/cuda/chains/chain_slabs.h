@@ -27,7 +27,10 @@ class ChainSlabs {
   std::string forms() const;
   /// Returns the function `fetch`, which begins to copy the next slab, and the first calls of it.
   std::string fetches(std::string_view memory, std::string_view place_of_step) const;
-  /// Returns the product, and whether elements of it are given by threads that do not own them.
+  /// Returns whether threads write the elements of a product that they own: those of few rows whose
+  /// sums are shared.
+  bool gives_to_owners(std::size_t stage) const;
+  /// Returns the product.
   std::string multiply(std::size_t stage, std::string_view out, std::string_view left) const;
 
  private:
