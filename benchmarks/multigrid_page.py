@@ -109,7 +109,7 @@ def threads_section(found):
         cycles = min(names[1:], key=fastest.get)
         best.append(f"width {width}: {fastest[names[0]] / fastest[cycles]:.2f} ({cycles})")
     return ["## Threads", "`peaks-odenet`, 1024 layers, a training step in milliseconds; in cycles, each thread steps through intervals "
-            "of its own (`groups=32`). The fastest step by step against the fastest by cycles, each with the number of threads that suits "
+            "of its own (`groups=16`). The fastest step by step against the fastest by cycles, each with the number of threads that suits "
             "it: " + ", ".join(best) + ".", "", table(["width", "batch", "threads", *names], rows), ""]
 
 

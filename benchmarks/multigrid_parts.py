@@ -254,8 +254,8 @@ def threads(program, quick, budget):
     """The best serial run of this machine against cycles whose intervals are stepped through by threads."""
     found = []
     counts = [count for count in (1, 2, 4, 8, 16, 32) if count <= os.cpu_count()]
-    solves = {f"1 cycle, m = {m}": multigrid(coarsening=m, cycles=1, groups=32) for m in (16, 32)}
-    solves["1 cycle, 3 grids, m = 8"] = multigrid(coarsening=8, levels=3, cycles=1, groups=32)
+    solves = {f"1 cycle, m = {m}": multigrid(coarsening=m, cycles=1, groups=16) for m in (16, 32)}
+    solves["1 cycle, 3 grids, m = 8"] = multigrid(coarsening=8, levels=3, cycles=1, groups=16)
     for width, batch in WIDTHS[:1] if quick else WIDTHS:
         for count in counts:
             if budget.is_spent():
