@@ -57,6 +57,15 @@ class BatchesWithPrefetch : public testing::TestWithParam<std::int64_t> {
   }
 };
 
+TEST_P(BatchesWithPrefetch, MayHaveTheSameOrderInAllEpochs) {
+  const auto same = make({.batch = 3, .same_order = true, .seed = 5});
+  const auto fresh = make({.batch = 3, .seed = 5});
+  const std::vector<Numbers> first = epoch(*same, 1);
+  EXPECT_EQ(first, epoch(*fresh, 1));
+  EXPECT_EQ(epoch(*same, 2), first);
+  EXPECT_NE(epoch(*fresh, 2), first);
+}
+
 INSTANTIATE_TEST_SUITE_P(Ahead, BatchesWithPrefetch, testing::Values(0, 1, 2, 7));
 
 TEST_P(BatchesWithPrefetch, WalksInOrder) {

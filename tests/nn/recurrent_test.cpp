@@ -167,6 +167,10 @@ TEST_P(EveryRecurrent, RefusesWhatDoesNotFit) {
     expect_error<InvalidArgument>(name + ": has no step, implicit_gru has",
                                   try_to(xs, 2, {.step = 0.5}));
   }
+  if (name != "gru") {
+    expect_error<InvalidArgument>(name + ": implicit_on_coarse_grids is for gru",
+                                  try_to(xs, 2, {.implicit_on_coarse_grids = true}));
+  }
   if (name != "lstm") {
     expect_error<InvalidArgument>(name + ": has no cells to start from",
                                   try_to(xs, 2, {.start_cell = xs}));

@@ -45,7 +45,7 @@ TEST(LayerParallel, OneShotOptimisation) {
     EXPECT_LT(exact.train_loss, 0.6 * first) << line_search;
     EXPECT_LT(found.train_loss, 0.6 * first) << line_search;
     EXPECT_NEAR(found.train_loss, exact.train_loss, 0.1 * first) << line_search;
-    EXPECT_LT(last_reports(found.history).at("residual.multigrid_residual"), 1e-3);
+    EXPECT_LT(last_reports(found.history).at("residual.multigrid_residual"), 0.02);
   }
   expect_error<InvalidArgument>("line_search=none is for optimiser=lbfgs", [] {
     trained({{"line_search", "none"}, {"epochs", "1"}});

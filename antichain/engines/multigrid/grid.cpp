@@ -220,13 +220,13 @@ Vars CutGrid::begins(const Vars& start, const Vars& ends) const {
   return result;
 }
 
-CutGrid::Sweep CutGrid::sweep(const Vars& begins, const Vars& rhs) const {
+CutGrid::Sweep CutGrid::sweep(const Vars& begins, const Vars& rhs, Keeps keeps) const {
   const Vars own = grid_.stride_ == 1 ? as_states(grid_.chain_, begins) : begins;
-  return groups_ > 0 && intervals_.is_constant() ? sweep_in_groups(own, rhs)
+  return groups_ > 0 && intervals_.is_constant() ? sweep_in_groups(own, rhs, keeps)
                                                  : sweep_at_once(own, rhs);
 }
 
-CutGrid::Sweep CutGrid::sweep_in_groups(const Vars& begins, const Vars& rhs) const {
+CutGrid::Sweep CutGrid::sweep_in_groups(const Vars& begins, const Vars& rhs, Keeps keeps) const {
   const std::size_t states = grid_.num_states_;
   const Vars sequences = joined(grid_.xs_, rhs);
   const Vars all =
@@ -242,7 +242,9 @@ CutGrid::Sweep CutGrid::sweep_in_groups(const Vars& begins, const Vars& rhs) con
               {slices.begin(), end_of_states}, {end_of_states, slices.end()},
               [&](Var, const Vars& now, const Vars& own) { return grid_.step(now, own); },
               {.engine = kBackprop, .length = coarsening_}, grid_.chain_.location());
-          return {{}, joined(joined(found.last, found.before), found.ys)};
+          return {{},
+                  keeps == Keeps::all ? joined(joined(found.last, found.before), found.ys)
+                                      : found.last};
         };
         return chain(Vars{}, xs, interval, {.engine = kBackprop, .length = last - first},
                      grid_.chain_.location())
@@ -251,6 +253,9 @@ CutGrid::Sweep CutGrid::sweep_in_groups(const Vars& begins, const Vars& rhs) con
   const auto in_order = [this](Var value) {
     return reshape(value, with_front({inside_}, value.shape(), 2));
   };
+  if (keeps == Keeps::ends) {
+    return {all, {}, {}};
+  }
   const auto from = all.begin(), middle = from + static_cast<long>(states),
              end = middle + static_cast<long>(states);
   return {{from, middle}, each({middle, end}, in_order), each({end, all.end()}, in_order)};
@@ -289,11 +294,11 @@ CutGrid::Sweep CutGrid::sweep_at_once(const Vars& begins, const Vars& rhs) const
 }
 
 Vars CutGrid::relax(const Vars& begins, const Vars& rhs) const {
-  return widened(sweep(begins, rhs).last);
+  return widened(sweep(begins, rhs, Keeps::ends).last);
 }
 
 Trajectory CutGrid::relax_to_all(const Vars& begins, const Vars& start, const Vars& rhs) const {
-  const Sweep found = sweep(begins, rhs);
+  const Sweep found = sweep(begins, rhs, Keeps::all);
   const Vars first = grid_.stride_ == 1 ? as_states(grid_.chain_, start) : start;
   Trajectory all = {found.before, {}, found.ys};
   for (std::size_t i = 0; i < first.size(); ++i) {

@@ -78,9 +78,10 @@ class CutGrid {
   struct Sweep {
     Vars last, before, ys;  // last: [intervals, ...], the others: [steps in intervals, ...]
   };
-  Sweep sweep(const Vars& begins, const Vars& rhs) const;
+  enum class Keeps { ends, all };
+  Sweep sweep(const Vars& begins, const Vars& rhs, Keeps keeps) const;
   Sweep sweep_at_once(const Vars& begins, const Vars& rhs) const;
-  Sweep sweep_in_groups(const Vars& begins, const Vars& rhs) const;
+  Sweep sweep_in_groups(const Vars& begins, const Vars& rhs, Keeps keeps) const;
   Var in_intervals(Var sequence) const;  // [coarsening, intervals, ...]
   Var in_sequence(Var in_intervals) const;
   Vars rest_of(const Vars& sequences) const;

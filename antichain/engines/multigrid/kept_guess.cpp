@@ -130,7 +130,8 @@ GuessMemory guess_memory(Op chain, const SolveOptions& options) {
 std::optional<KeptGuess> KeptGuess::of(Op chain, const SolveOptions& options,
                                        const ForwardContext& context) {
   Graph& graph = chain.graph();
-  if (!keeps_guess(options) || !context.keeps_reports || graph.current_region() != kRootRegion) {
+  const bool is_training_step = context.keeps_reports && graph.evaluator() == nullptr;
+  if (!keeps_guess(options) || !is_training_step || graph.current_region() != kRootRegion) {
     return std::nullopt;
   }
   guess_memory(chain, options);  // throws where there is too little

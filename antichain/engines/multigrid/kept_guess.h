@@ -16,7 +16,7 @@ namespace antichain::multigrid {
 class KeptGuess {
  public:
   /// Declares what is kept for a solve that is being built; nothing where its options ask for
-  /// another guess, where no states are written, and inside of other chains.
+  /// another guess, where no states are written, in eager mode, and inside of other chains.
   static std::optional<KeptGuess> of(Op chain, const SolveOptions& options,
                                      const ForwardContext& context);
 
