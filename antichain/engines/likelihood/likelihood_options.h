@@ -38,6 +38,10 @@ struct Options {
   bool reports = true;
   std::int64_t watch = 0;
 
+  /// Returns whether values of the clean run are computed once more for the gradient.
+  bool computes_again() const {
+    return !keeps_values && (mode == Mode::layer || mode == Mode::full);
+  }
   /// Returns how often noise is drawn: once for both of an antithetic pair.
   std::int64_t draws(std::int64_t of_copies) const {
     return antithetic ? of_copies / 2 : of_copies;
