@@ -318,7 +318,11 @@ class Estimate {
       return unspread(sites_[site], region.spread(site), gradient, options_.sigma);
     }
     const Prediction& prediction = predictions_.at(site);
-    const Var residual = gradient * (1 / options_.sigma), total = prediction.predicted + residual;
+    const Var residual = gradient * (1 / options_.sigma);
+    // The least mean square error between a prediction and an unbiased estimate.
+    const double share =
+        options_.shrinks_residuals ? 1 / (1 + noise_[site]->relative_squared_error()) : 1;
+    const Var total = prediction.predicted + residual * share;
     squared_size_.push_back(sum(square(cast(total * options_.sigma, f64))));
     learned_.push_back({site, prediction.from, residual});
     return total;
