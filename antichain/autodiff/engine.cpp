@@ -21,6 +21,8 @@ std::string GradientEngine::explain(Op) const { return {}; }
 
 bool GradientEngine::replaces_forward(const Settings&) const { return false; }
 
+bool GradientEngine::shares_forward(const Settings&) const { return false; }
+
 std::optional<std::vector<Var>> GradientEngine::forward(Op, const ForwardContext&) const {
   return std::nullopt;
 }
@@ -97,7 +99,8 @@ bool EngineSet::replaces_forward(Op op) const {
     return false;
   }
   const GradientEngine& engine = find(choice.name());
-  return engine.replaces_forward(engine.settings(choice));
+  const Settings set = engine.settings(choice);
+  return engine.replaces_forward(set) || engine.shares_forward(set);
 }
 
 std::vector<Var> EngineSet::forward(Op op, const ForwardContext& context) const {

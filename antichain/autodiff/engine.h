@@ -65,6 +65,9 @@ class GradientEngine {
   /// Says whether, set like that, it runs regions forward in its own way. The model's outputs are
   /// those then, so such an engine is named where the region is built and not in `grad`.
   virtual bool replaces_forward(const Settings& settings) const;
+  /// Says whether, set like that, the ops that it differentiates are those of the region, so that
+  /// values in between can be shared: `forward` returns the region's results then, op by op.
+  virtual bool shares_forward(const Settings& settings) const;
   /// Returns what stands for the outputs of a region op when it runs, as ordinary ops in the
   /// current region; none: the op as it is. Asked when a graph is compiled, after derivatives were
   /// built, and op by op in eager mode.
@@ -115,7 +118,8 @@ class EngineSet {
   void check(const EngineChoice& choice) const { find(choice.name()).settings(choice); }
   /// Sets what regions start from that name the engine of `choice`.
   void set_defaults(const EngineChoice& choice);
-  /// Returns whether a region op names an engine that runs it forward in its own way.
+  /// Returns whether a region op names an engine that runs it forward in its own way, or shares its
+  /// ops.
   bool replaces_forward(Op op) const;
   /// Returns what stands for the outputs of an op when it runs; its own outputs unless its engine
   /// says otherwise.

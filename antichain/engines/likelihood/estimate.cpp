@@ -207,15 +207,13 @@ class Estimate {
     return found;
   }
 
-  bool computes_again() const { return !options_.keeps_values && options_.mode != Mode::mixed; }
-
   // Of one layer after the other: the losses of its copies are needed no longer when those of the
   // next begin. What is in front of a layer is computed for it once more.
-  bool goes_in_turn() const { return computes_again() && options_.mode == Mode::layer; }
+  bool goes_in_turn() const { return options_.computes_again() && options_.mode == Mode::layer; }
 
   // What is behind a value is computed anew once `done_` is, and need not be kept meanwhile.
   Var later(Var value) const {
-    return computes_again() && !done_.empty() ? after_writes(value, done_) : value;
+    return options_.computes_again() && !done_.empty() ? after_writes(value, done_) : value;
   }
 
   // Where copies are computed in turn, sites are, too.
@@ -260,7 +258,7 @@ class Estimate {
                        });
                        walk_from(region, here, key, gradients);
                      },
-                 .computes_again = computes_again()};
+                 .computes_again = options_.computes_again()};
     for (const auto& [site, group] : group_of_) {
       cut.shows[site] = true;
     }
@@ -291,7 +289,7 @@ class Estimate {
       return;
     }
     std::vector<Var> outputs, seeds;
-    if (computes_again() && !gradients.newest().empty()) {
+    if (options_.computes_again() && !gradients.newest().empty()) {
       key = after_writes(key, gradients.newest());
     }
     for (std::size_t site : at) {
@@ -320,7 +318,11 @@ class Estimate {
       return unspread(sites_[site], region.spread(site), gradient, options_.sigma);
     }
     const Prediction& prediction = predictions_.at(site);
-    const Var residual = gradient * (1 / options_.sigma), total = prediction.predicted + residual;
+    const Var residual = gradient * (1 / options_.sigma);
+    // The least mean square error between a prediction and an unbiased estimate.
+    const double share =
+        options_.shrinks_residuals ? 1 / (1 + noise_[site]->relative_squared_error()) : 1;
+    const Var total = prediction.predicted + residual * share;
     squared_size_.push_back(sum(square(cast(total * options_.sigma, f64))));
     learned_.push_back({site, prediction.from, residual});
     return total;

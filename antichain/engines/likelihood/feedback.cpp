@@ -11,7 +11,7 @@ namespace antichain::likelihood {
 namespace {
 
 // Of normalised least mean squares: 1 would follow each batch as far as one step can.
-constexpr double kLearningRate = 0.5;
+constexpr double kLearningRate = 0.1;
 
 std::string state_of(const Site& site) { return site.name + ".feedback"; }
 

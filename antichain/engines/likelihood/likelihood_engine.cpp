@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "antichain/engines/likelihood/clean_values.h"
 #include "antichain/engines/likelihood/estimate.h"
 #include "antichain/engines/likelihood/likelihood_options.h"
 #include "antichain/engines/likelihood/noise_sites.h"
@@ -80,26 +81,41 @@ class LikelihoodEngine final : public GradientEngine {
     return text;
   }
 
+  // Where values are kept for the gradient, they are those of the losses' own run.
+  bool shares_forward(const Settings& settings) const override {
+    return !read_options(settings).computes_again();
+  }
+
+  std::optional<std::vector<Var>> forward(Op op, const ForwardContext&) const override {
+    if (&op.def() != &call_def()) {
+      return std::nullopt;
+    }
+    return clean_results(op.graph(), op.regions()[0], op.inputs());
+  }
+
   std::vector<Var> differentiate(VjpContext& context) const override {
     Options set = read_options(settings(context.op()));
-    set.at_once = copies_at_once(context.op(), set);
-    const std::vector<Var> gradients = estimate(context, set);
+    std::vector<bool> needed;
+    for (int i = 0; i < context.num_inputs(); ++i) {
+      needed.push_back(context.needs(i));
+    }
+    const std::vector<Site> sites =
+        is_on_sites(set) ? find_sites(context.op(), needed) : std::vector<Site>();
+    set.at_once = copies_at_once(context.op(), sites, set);
+    const std::vector<Var> gradients = estimate(context, sites, set);
     return set.watch > 0 ? with_cosines(context, gradients, set.watch) : gradients;
   }
 
  private:
-  static std::vector<Var> estimate(VjpContext& context, const Options& set) {
+  static std::vector<Var> estimate(VjpContext& context, const std::vector<Site>& sites,
+                                   const Options& set) {
     if (set.mode == Mode::weights) {
       return estimate_by_weights(context, set);
     }
     if (set.mode == Mode::forward) {
       return estimate_by_directions(context, set);
     }
-    std::vector<bool> needed;
-    for (int i = 0; i < context.num_inputs(); ++i) {
-      needed.push_back(context.needs(i));
-    }
-    return estimate_by_sites(context, find_sites(context.op(), needed), set);
+    return estimate_by_sites(context, sites, set);
   }
 };
 

@@ -12,6 +12,7 @@ const std::vector<std::string> kModes = {"mixed", "layer", "full", "weights", "f
 const std::vector<std::string> kNoises = {"hadamard", "rademacher", "gaussian", "laplace"};
 const std::vector<std::string> kBaselines = {"clean", "leave-one-out", "none"};
 const std::vector<std::string> kYesNo = {"yes", "no"};
+const std::vector<std::string> kFeedback = {"no", "yes", "shrunk"};
 
 OptionSpec one_of(std::string name, std::string fallback, std::string doc,
                   const std::vector<std::string>& choices) {
@@ -53,7 +54,7 @@ void require_effects(const Settings& settings, const Options& options) {
   refuse(options.masks_inactive || !is_of_parameters, "inactive", "where noise is on parameters");
 }
 
-void require_copies(const Options& options) {
+void require_copies(const Settings& settings, const Options& options) {
   require(!options.antithetic || options.copies % 2 == 0,
           "engine 'likelihood': copies={} cannot be paired; take an even number or antithetic=no",
           options.copies);
@@ -70,8 +71,9 @@ void require_copies(const Options& options) {
           "engine 'likelihood': at_once=1 parts antithetic pairs; take 2");
   require(
       !options.learns_feedback || (!is_on_parameters(options.mode) && options.keeps_last),
-      "engine 'likelihood': feedback=yes predicts from the exact gradient of a site behind; take "
-      "it with mode=mixed, layer or full, and last=exact");
+      "engine 'likelihood': feedback={} predicts from the exact gradient of a site behind; take "
+      "it with mode=mixed, layer or full, and last=exact",
+      settings.text("feedback"));
 }
 
 }  // namespace
@@ -104,8 +106,9 @@ std::vector<OptionSpec> option_specs() {
              {"equal", "cost"}),
       one_of(
           "feedback", "no",
-          "whether gradients at sites are predicted, by a learned matrix, from those at the next",
-          kYesNo),
+          "whether gradients at sites are predicted, by a learned matrix, from those at the next; "
+          "shrunk: runs count for less where they say little, for the least mean square error",
+          kFeedback),
       {"at_once", kInteger, "0", "copies that are computed at once; 0: as many as the caches hold",
        0, 65'536},
       one_of("keep", "no", "whether modes layer and full keep the values of the clean run", kYesNo),
@@ -128,13 +131,14 @@ Options read_options(const Settings& settings) {
   options.cuts = settings.integer("cuts");
   options.cut = settings.text("cut") == "auto" ? "" : settings.text("cut");
   options.allocates_by_cost = settings.text("allocation") == "cost";
-  options.learns_feedback = settings.text("feedback") == "yes";
+  options.learns_feedback = settings.text("feedback") != "no";
+  options.shrinks_residuals = settings.text("feedback") == "shrunk";
   options.at_once = settings.integer("at_once");
   options.keeps_values = settings.text("keep") == "yes";
   options.reports = settings.text("report") == "yes";
   options.watch = settings.integer("watch");
   require_effects(settings, options);
-  require_copies(options);
+  require_copies(settings, options);
   return options;
 }
 

@@ -33,11 +33,16 @@ struct Options {
   std::string cut = {};  // scopes of the sites to cut at; empty: where needed, or the narrowest
   bool allocates_by_cost = false;
   bool learns_feedback = false;
-  std::int64_t at_once = 0;  // copies that are computed at once; 0: see copies_at_once
+  bool shrinks_residuals = false;  // of what is predicted by feedback, towards the prediction
+  std::int64_t at_once = 0;        // copies that are computed at once; 0: see copies_at_once
   bool keeps_values = false;
   bool reports = true;
   std::int64_t watch = 0;
 
+  /// Returns whether values of the clean run are computed once more for the gradient.
+  bool computes_again() const {
+    return !keeps_values && (mode == Mode::layer || mode == Mode::full);
+  }
   /// Returns how often noise is drawn: once for both of an antithetic pair.
   std::int64_t draws(std::int64_t of_copies) const {
     return antithetic ? of_copies / 2 : of_copies;

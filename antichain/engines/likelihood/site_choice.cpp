@@ -192,30 +192,52 @@ std::vector<std::size_t> narrowest(const std::vector<Site>& sites, std::int64_t 
 constexpr std::int64_t kBytesAtOnce = std::int64_t{1} << 21;
 constexpr std::int64_t kExamples = 128;  // what a size counts as that only a run tells
 
-std::int64_t bytes_of(Var value) {
+std::int64_t bytes_of(const Dims& shape, DType dtype) {
   std::int64_t elements = 1;
-  for (Dim size : value.shape()) {
+  for (Dim size : shape) {
     elements *= size.is_constant() ? size.constant() : kExamples;
   }
-  return elements * static_cast<std::int64_t>(size_of(value.dtype()));
+  return elements * static_cast<std::int64_t>(size_of(dtype));
+}
+
+// The largest value that copies have each their own of.
+std::int64_t largest_of_copy(Op op, const std::vector<Site>& sites, const Options& options) {
+  std::int64_t largest = 1;
+  const auto see = [&](const Dims& shape, DType dtype) {
+    largest = std::max(largest, bytes_of(shape, dtype));
+  };
+  const auto see_outputs = [&](const std::vector<Op>& ops) {
+    for (Op of : ops) {
+      for (Var output : of.outputs()) {
+        see(output.shape(), output.dtype());
+      }
+    }
+  };
+  if (options.mode == Mode::weights || options.mode == Mode::forward) {
+    see_outputs(schedule_region(op.graph(), op.regions()[0]));
+    for (Var input : op.inputs()) {
+      see(input.shape(), input.dtype());
+    }
+    return largest;
+  }
+  for (const SiteGroup& group : choose_groups(op, sites, options)) {
+    for (std::size_t i : group.sites) {
+      const Site& site = sites[i];
+      see(site.shape(), site.dtype());
+      see_outputs(ops_behind(op, site.chain.valid() ? site.chain.output() : site.value));
+    }
+  }
+  return largest;
 }
 
 }  // namespace
 
-std::int64_t copies_at_once(Op op, const Options& options) {
+std::int64_t copies_at_once(Op op, const std::vector<Site>& sites, const Options& options) {
   if (options.at_once > 0 || options.baseline == Baseline::leave_one_out) {
     return options.at_once;
   }
-  std::int64_t largest = 1;
-  const auto see = [&](Var value) { largest = std::max(largest, bytes_of(value)); };
-  for (Op inner : schedule_region(op.graph(), op.regions()[0])) {
-    std::ranges::for_each(inner.outputs(), see);
-  }
-  if (options.mode == Mode::weights || options.mode == Mode::forward) {
-    std::ranges::for_each(op.inputs(), see);
-  }
   const std::int64_t unit = options.antithetic ? 2 : 1;
-  const std::int64_t most = std::max(kBytesAtOnce / largest, unit);
+  const std::int64_t most = std::max(kBytesAtOnce / largest_of_copy(op, sites, options), unit);
   std::int64_t at_once = options.copies;
   while (at_once > most && at_once % (2 * unit) == 0) {
     at_once /= 2;

@@ -20,7 +20,7 @@ std::vector<SiteGroup> choose_groups(Op op, const std::vector<Site>& sites, cons
 
 /// Returns how many copies to compute at once: as the options say, or so many that a value of them
 /// has a bounded size, however many there are. 0: all of them.
-std::int64_t copies_at_once(Op op, const Options& options);
+std::int64_t copies_at_once(Op op, const std::vector<Site>& sites, const Options& options);
 
 /// Returns the number of elements of a site for one example, where one symbolic size counts
 /// examples.

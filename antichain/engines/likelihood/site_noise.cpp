@@ -177,6 +177,17 @@ Var SiteNoise::spread(Var key, Var numbers, Var credit) const {
   return weighted_sum(credit, draws.noise * draws.score - 1);
 }
 
+double SiteNoise::relative_squared_error() const {
+  const double draws = static_cast<double>(count_);
+  if (pattern_.defined()) {
+    const std::int64_t own = width().constant();
+    return orthogonal_error(count_, columns_, own) * static_cast<double>(columns_.all) /
+           static_cast<double>(own);
+  }
+  const double elements = static_cast<double>(columns_.all > 0 ? columns_.all : count_);
+  return elements * squared_score(kind_) / draws;
+}
+
 Var SiteNoise::squared_error(Var credit, Var estimate) const {
   const Var wide = cast(credit_of_rows(credit), f64);
   const double draws = static_cast<double>(count_);

@@ -45,6 +45,9 @@ class SiteNoise {
   Var moments(Var key, Var numbers, Var credit) const;
   /// Returns credit of losses as that of the rows, or of everything: [copies, rows] or [copies].
   Var credit_of_rows(Var credit) const;
+  /// Returns the squared error of an estimate from all copies, relative to the squared length of
+  /// what is estimated.
+  double relative_squared_error() const;
   /// Returns the error of an estimate from all copies, squared and summed over its elements, given
   /// the credit of all of them.
   Var squared_error(Var credit, Var estimate) const;

@@ -163,6 +163,31 @@ TEST(LikelihoodEstimates, FeedbackLearnsWithoutABias) {
   }
 }
 
+// Of a prediction that has been learned and few copies, the least error is far below that of an
+// estimate without a bias.
+TEST(LikelihoodEstimates, ShrunkFeedbackIsNear) {
+  const Perceptron model{.examples = 24, .widths = {16, 16, 3}};
+  const Numbers exact = gradients(model, "backprop")[0];
+  for (const char* mode : {"layer", "full", "mixed,cut=layer_0+layer_1", "layer,noise=gaussian"}) {
+    const auto late_error = [&](const char* feedback) {
+      const std::vector<Numbers> runs = gradients(
+          model, fmt::format("likelihood:copies=2,feedback={},mode={}", feedback, mode), 400);
+      double total = 0;
+      for (std::size_t i = 300; i < runs.size(); ++i) {
+        total += relative_error(runs[i], exact) / 100;
+      }
+      return total;
+    };
+    EXPECT_LT(late_error("shrunk"), 0.6 * late_error("yes")) << mode;
+  }
+  // Copies that tell all about the residual are believed.
+  EXPECT_LT(relative_error(gradients(model,
+                                     "likelihood:copies=32,mode=layer,feedback=shrunk,"
+                                     "sigma=0.0001")[0],
+                           exact),
+            1e-3);
+}
+
 TEST(LikelihoodEstimates, MasksKeepTheVarianceDown) {
   const Perceptron model{.widths = {32, 3}, .activation = [](Var x) { return relu(x); }};
   const Numbers exact = gradients(model, "backprop")[0];
