@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 build = cmake --preset $(1) $(CMAKE_ARGS) && cmake --build --preset $(1) -j $(JOBS) $(2)
 test = ctest --preset $(1) -j $(JOBS) $(2)
 
-.PHONY: help run test test-gpu build install-packages lint format layering docs asan tsan minimal soak bench bench-scan bench-gpu bench-gpu-scan bench-gpu-multigrid results clean
+.PHONY: help run test test-gpu build install-packages lint format layering docs asan tsan minimal soak bench bench-scan bench-gpu bench-gpu-scan bench-gpu-multigrid bench-likelihood results clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -81,6 +81,9 @@ bench-gpu-scan:  ## recurrent layers by scans on a GPU, with cuDNN beside them; 
 
 bench-gpu-multigrid:  ## chains by multigrid on a GPU, with PyTorch beside them; writes docs/results/multigrid_gpu.md
 	@benchmarks/gpu/run_multigrid
+
+bench-likelihood:  ## runs with noise beside back-propagation; writes docs/results/likelihood.md; an hour
+	@benchmarks/run_likelihood
 
 results:  ## train every recipe and write docs/results.md; takes hours
 	@scripts/install_packages data

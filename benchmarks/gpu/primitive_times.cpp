@@ -83,8 +83,9 @@ class OpTimes final : public RunObserver {
 // Values of both signs.
 Tensor values_of(DType dtype, const Shape& shape) {
   Tensor values = Tensor::empty(f32, shape);
+  float* const at = values.data<float>();
   for (std::int64_t i = 0; i < values.numel(); ++i) {
-    values.data<float>()[i] = static_cast<float>(i % 13 - 6) / 8;
+    at[i] = static_cast<float>(i % 13 - 6) / 8;
   }
   return values.cast(dtype);
 }

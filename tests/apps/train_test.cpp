@@ -313,6 +313,30 @@ TEST_F(Train, EvalFindsWhatTrainingFound) {
               HasSubstr("recipe 'spirals' has no validation data"));
 }
 
+TEST_F(Train, EvalMovesInputsAgainstThisModelOrAnother) {
+  const std::string folder = next_folder(), other = next_folder();
+  ASSERT_EQ(run_program("train --out " + folder + kShort).code, 0);
+  ASSERT_EQ(run_program("train --seed 1 --out " + other + kShort).code, 0);
+  const auto loss = [&](const std::string& how) {
+    const ProgramRun run = run_program("--json eval " + folder + how);
+    EXPECT_EQ(run.code, 0) << run.err;
+    return run.last_line().at("test_loss").get<double>();
+  };
+  const double clean = loss(""), own = loss(" --perturb fgsm:0.1");
+  const double against_other = loss(" --perturb fgsm:0.1 --against " + other);
+  EXPECT_GT(own, clean + 0.01);
+  EXPECT_GT(own, against_other);
+  EXPECT_NE(against_other, clean);
+  EXPECT_NE(loss(" --perturb noise:0.1"), clean);
+  EXPECT_THAT(run_program("eval " + folder + " --perturb fgsm:0.1").out,
+              ContainsRegex("inputs perturbed by +fgsm:0.1"));
+  EXPECT_THAT(run_program("eval " + folder + " --perturb blur:1").err, HasSubstr("got 'blur:1'"));
+  for (const char* without_gradient : {"", " --perturb noise:1"}) {
+    EXPECT_THAT(run_program("eval " + folder + " --against " + other + without_gradient).err,
+                HasSubstr("needs --perturb fgsm:SIZE"));
+  }
+}
+
 TEST_F(Train, LogsWhatItIsAskedFor) {
   const ProgramRun quiet = train(std::string("--log-level silent") + kShort);
   EXPECT_EQ(quiet.code, 0);
