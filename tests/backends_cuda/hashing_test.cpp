@@ -176,6 +176,27 @@ TEST_F(CudaHashing, DriftHasTheLossesOfTheCpu) {
   expect_losses_of_the_cpu("for=batch,active=400,K=5,rehash=3,rehash_growth=1,drift=0.01");
 }
 
+// Frames of batches of several sizes sort the same tables in the same memory.
+TEST_F(CudaHashing, BatchesOfSeveralSizesInTurn) {
+  const auto losses = [](const std::string& device) {
+    HashedTraining training(
+        {.engine = "for=batch,active=100,K=4,rehash=2,rehash_growth=1", .device = device});
+    const Feeds one = {{"x", Tensor::full(f32, {1, 16}, 0.5)},
+                       {"labels", Tensor::of<std::int64_t>({2}, {299, 7})},
+                       {"starts", Tensor::of<std::int64_t>({2}, {0, 2})}};
+    std::vector<double> found;
+    for (int round = 0; round < 6; ++round) {
+      found.push_back(training.step());
+      found.push_back(training.executable()(one)[0].item<float>());
+    }
+    return found;
+  };
+  const std::vector<double> cpu = losses("cpu"), gpu = losses("cuda");
+  for (std::size_t i = 0; i < cpu.size(); ++i) {
+    EXPECT_NEAR(gpu[i], cpu[i], 1e-2 * cpu[0]) << i;
+  }
+}
+
 TEST_F(CudaHashing, NewFunctionsWaitForNothing) {
   HashedTraining gpu({.engine = "for=batch,active=100,K=4,new_functions=6", .device = "cuda"});
   Waits waits;
