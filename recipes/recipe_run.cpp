@@ -11,6 +11,7 @@
 #include "antichain/ops/rows/reduce.h"
 #include "antichain/ops/state/state_ops.h"
 #include "antichain/runtime/expected_sizes.h"
+#include "recipes/engine_facts.h"
 #include "recipes/nested_iteration.h"
 #include "recipes/precision.h"
 #include "recipes/training_options.h"
@@ -100,7 +101,9 @@ RecipeRun::RecipeRun(const Recipe& recipe, RecipeContext context)
       session_(session_options(context_)),
       task_(prepared(recipe_, context_, session_)),
       train_graph_(session_.graph()),
-      evaluation_graph_(session_.graph()) {}
+      evaluation_graph_(session_.graph()) {
+  tell_engines(session_, context_, batches()->batches_per_epoch());
+}
 
 ModelContext RecipeRun::model_context(Graph& graph, bool training) const {
   graph.choose_engines(context_.engines());
@@ -113,8 +116,10 @@ std::int64_t RecipeRun::batch_size() const {
 
 std::unique_ptr<data::Batches> RecipeRun::batches() const {
   return std::make_unique<data::Batches>(
-      task_.data.train,
-      data::BatchesOptions{.batch = batch_size(), .seed = context_.seed, .augment = task_.augment});
+      task_.data.train, data::BatchesOptions{.batch = batch_size(),
+                                             .same_order = has_fixed_order(context_.settings),
+                                             .seed = context_.seed,
+                                             .augment = task_.augment});
 }
 
 data::Batch RecipeRun::first_batch() const {
@@ -246,6 +251,7 @@ void RecipeRun::start_from(RecipeRun& shallower) {
       session_.states().set(state.name, refined_layers(value, refines_linearly(context_.settings)));
     }
   }
+  start_from_kept_states(session_.states(), shallower.session().states());
 }
 
 TrainResult RecipeRun::train(TrainOptions options) {
@@ -266,13 +272,32 @@ TrainResult RecipeRun::train(TrainOptions options) {
   return trainer.run();
 }
 
-Score RecipeRun::evaluate(const std::string& part) {
+Evaluation RecipeRun::evaluation_of(const std::string& part) {
   for (const Evaluation& evaluation : evaluations()) {
     if (evaluation.name == part) {
-      return antichain::evaluate(evaluation);
+      return evaluation;
     }
   }
   fail<InvalidArgument>("recipe '{}' has no {} data", recipe_.name, part);
+}
+
+Score RecipeRun::evaluate(const std::string& part) {
+  return antichain::evaluate(evaluation_of(part));
+}
+
+Score RecipeRun::evaluate(const data::DatasetPtr& examples) {
+  Evaluation evaluation = evaluation_of("test");
+  evaluation.set = examples;
+  return antichain::evaluate(evaluation);
+}
+
+data::DatasetPtr RecipeRun::perturbed(const std::string& part, const Perturbation& perturbation) {
+  const Evaluation evaluation = evaluation_of(part);
+  Graph graph = session_.graph();
+  const PerturbedInputs moved =
+      perturbed_inputs(session_, task_, model_context(graph, false), perturbation, first_batch());
+  const Executable executable = session_.compile(moved.values, {.compiler = context_.compiler});
+  return perturbed_set(executable, moved.names, evaluation.set, evaluation.batch);
 }
 
 }  // namespace antichain

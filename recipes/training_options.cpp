@@ -62,6 +62,14 @@ std::vector<Var> build_sgd(Var loss, const StepSettings& chosen, bool nesterov) 
                            .step = chosen.step});
 }
 
+// In the order of optim::LineSearch.
+constexpr const char* kLineSearches[] = {"wolfe", "backtracking", "none"};
+
+optim::LineSearch line_search_of(const Settings& settings) {
+  const auto* const found = std::ranges::find(kLineSearches, settings.text("line_search"));
+  return static_cast<optim::LineSearch>(found - std::begin(kLineSearches));
+}
+
 const std::vector<NamedOptimiser>& optimisers() {
   static const std::vector<NamedOptimiser> all = {
       {"sgd", [](Var loss, const StepSettings& chosen) { return build_sgd(loss, chosen, false); }},
@@ -103,8 +111,10 @@ const std::vector<NamedOptimiser>& optimisers() {
                  "optimiser=lbfgs does not scale the loss: use another precision than {}",
                  precision_of(chosen.settings).name);
          return optim::lbfgs(loss, {.lr = chosen.settings.number("lr"),
+                                    .history = chosen.settings.integer("pairs"),
                                     .engine = chosen.step.engine,
-                                    .gradient_at = chosen.step.gradient_at});
+                                    .gradient_at = chosen.step.gradient_at,
+                                    .line_search = line_search_of(chosen.settings)});
        }},
   };
   return all;
@@ -158,12 +168,21 @@ std::vector<OptionSpec> with_training_options(std::vector<OptionSpec> own,
       {"warm_up", kNumber, defaults.warm_up, "epochs in which the learning rate rises from 0", 0},
       {"weight_decay", kNumber, defaults.weight_decay, "pull of the parameters towards 0", 0},
       {"momentum", kNumber, "0.9", "of sgd, nesterov, lars and rmsprop", 0, 0.999},
+      {"pairs", kInteger, "10", "changes of parameters and gradient that lbfgs keeps", 1, 1000},
+      choice("line_search", kLineSearches[0],
+             "of lbfgs; wolfe: by losses and gradients, backtracking: halves lr until the loss is "
+             "small enough, none: steps of lr, one gradient each",
+             {std::begin(kLineSearches), std::end(kLineSearches)}),
       {"clip", kNumber, "0", "largest norm of the gradient; 0: any", 0},
       {"accumulate", kInteger, "1", "runs whose gradients make one step", 1, 1e6},
       {"lazy_rows", kInteger, defaults.lazy_rows,
        "1: rows of tables of words or features stay as they are in steps without them", 0, 1},
       {"patience", kInteger, defaults.patience,
        "epochs without progress before training ends with the best parameters; 0: never", 0, 1e6},
+      choice("order", "new",
+             "of the examples; new: in each epoch another one, fixed: in all that of the first, so "
+             "that the same batches come again",
+             {"new", "fixed"}),
       precision_option(),
       {"engine", OptionKind::text, "backprop",
        "who computes the gradients, of chains where the model has one and of everything otherwise, "
@@ -208,6 +227,8 @@ std::vector<Var> build_updates(Var loss, const Settings& settings, const UpdateP
         return candidate.name == settings.text("optimiser");
       });
   ensure(optimiser != optimisers().end(), "an optimiser that is no choice");
+  require(optimiser->name == kLbfgs || line_search_of(settings) == optim::LineSearch::wolfe,
+          "line_search={} is for optimiser=lbfgs", settings.text("line_search"));
   return optimiser->build(loss, chosen);
 }
 

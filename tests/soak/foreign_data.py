@@ -74,14 +74,14 @@ def write_news(folder, draw, _):
 
 def write_labels(folder, draw, _):
     folder.mkdir(parents=True)
-    head = f"{draw.choice((3, 10**9, 2**63, -1))} {draw.choice((5, 0, 2**40))} {draw.choice((4, 2**31, 2**62))}\n"
+    head = f"{draw.choice((3, 2, 10**9, 2**63, -1))} {draw.choice((5, 5, 0, 2**40))} {draw.choice((4, 4, 2**31, 2**62))}\n"
     lines = draw.choice(("0,1 0:1 2:0.5\n1 1:2\n2 3:1\n", "7 0:1\n", "0 0:nan\n", "0 9:1\n", " \n\n\n", "0,0 0:1 0:1\n",
                          "0 " + "1:1 " * 100000 + "\n", "\x00" * 100))
-    path = folder / "labels.txt.xz"
-    body = (head + lines).encode()
+    body, path = (head + lines).encode(), folder / "labels_train.txt.xz"
     path.write_bytes(zeros_packed(lzma, body) if draw.random() < 0.1 else lzma.compress(body))
     if draw.random() < 0.2:
         damage_bytes(path, draw)
+    (folder / "labels_test.txt.xz").write_bytes(lzma.compress(b"2 5 4\n0,1 0:1 2:0.5\n1 1:2\n"))
     return ["xmc", "--set", "hidden=4", "--data", path]
 
 

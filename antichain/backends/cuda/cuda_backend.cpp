@@ -70,7 +70,7 @@ class CudaBackend final : public Backend {
     cuda::register_convolution(kernels_, context_, tf32_);
 #endif
     cuda::register_fused_products(kernels_, context_);
-    cuda::register_chains(kernels_, context_);
+    cuda::register_chains(kernels_, context_, tf32_);
     cuda::register_affine_scan(kernels_, context_);
     cuda::register_weighted_scan(kernels_, context_);
     cuda::register_random(kernels_, context_);

@@ -1,6 +1,7 @@
 #include "antichain/engines/likelihood/estimate.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <unordered_map>
 
@@ -73,10 +74,20 @@ class Estimate {
       }
     }
     find_feedback(rows);
+    LocalGradients gradients(context_, inputs_);
+    std::vector<std::size_t> all;
     for (const SiteGroup& group : groups_) {
       found_.push_back(without_predicted(group, credit(group, options_.draws(group.copies))));
+      done_.push_back(found_.back().odd);
+      all.insert(all.end(), group.sites.begin(), group.sites.end());
+      if (goes_in_turn()) {
+        walk(group.sites, /*to_the_end=*/false, gradients);
+        done_ = gradients.newest().empty() ? done_ : gradients.newest();
+      }
     }
-    return walk();
+    walk(goes_in_turn() ? std::vector<std::size_t>() : all, /*to_the_end=*/true, gradients);
+    const std::vector<Var> found = with_feedback_learned(gradients.all());
+    return options_.reports ? with_reports(found) : found;
   }
 
  private:
@@ -114,7 +125,7 @@ class Estimate {
     run.keys.resize(sites_.size());
     for (std::size_t site : group.sites) {
       run.noise[site] = noise_[site];
-      run.keys[site] = key_of(in_turn(key_, found_), site);
+      run.keys[site] = key_of(in_turn(key_), site);
     }
     const NoisyLosses losses = run_copies(run, options_);
     const Var weight = expand_dims(graph_.capture(context_.grad()), 0);
@@ -198,22 +209,19 @@ class Estimate {
 
   bool computes_again() const { return !options_.keeps_values && options_.mode != Mode::mixed; }
 
-  // Builds a value behind noisy runs.
-  static Var behind_runs(Var value, const std::vector<Found>& found) {
-    std::vector<Var> runs;
-    for (const Found& of_group : found) {
-      runs.push_back(of_group.odd);
-    }
-    return after_writes(value, runs);
+  // Of one layer after the other: the losses of its copies are needed no longer when those of the
+  // next begin. What is in front of a layer is computed for it once more.
+  bool goes_in_turn() const { return computes_again() && options_.mode == Mode::layer; }
+
+  // What is behind a value is computed anew once `done_` is, and need not be kept meanwhile.
+  Var later(Var value) const {
+    return computes_again() && !done_.empty() ? after_writes(value, done_) : value;
   }
 
-  // Once all runs are over: what is behind the value is computed anew then, and need not be kept
-  // meanwhile.
-  Var later(Var value) const { return computes_again() ? behind_runs(value, found_) : value; }
-
   // Where copies are computed in turn, sites are, too.
-  Var in_turn(Var key, const std::vector<Found>& found) const {
-    return options_.at_once > 0 && !found.empty() ? behind_runs(key, {found.back()}) : key;
+  Var in_turn(Var key) const {
+    const bool waits = goes_in_turn() || options_.at_once > 0;
+    return waits && !done_.empty() ? after_writes(key, {done_.back()}) : key;
   }
 
   CopySplit split_of(std::size_t site) const {
@@ -234,30 +242,32 @@ class Estimate {
     return total * (1.0 / static_cast<double>(split.draws));
   }
 
-  std::vector<Var> walk() {
+  // Goes back from sites, and from the losses if it goes to the end; the rest is cut off.
+  void walk(const std::vector<std::size_t>& from, bool to_the_end, LocalGradients& gradients) {
     std::vector<Var> arguments;
     for (int i = 0; i < context_.num_inputs(); ++i) {
       const Var input = inputs_[static_cast<std::size_t>(i)];
       arguments.push_back(context_.needs(i) ? input : later(input));
     }
-    LocalGradients gradients(context_, arguments);
     const Var key = later(key_);
     SiteHook cut{.shows = std::vector<bool>(sites_.size()),
                  .replace = [](const AtSite& at) { return stop_gradient(at.value); },
                  .reached =
                      [&](const SiteRegion& region, const std::vector<std::size_t>& at) {
-                       walk_from(region, at, key, gradients);
+                       std::vector<std::size_t> here;
+                       std::ranges::copy_if(at, std::back_inserter(here), [&](std::size_t site) {
+                         return std::ranges::count(from, site) > 0;
+                       });
+                       walk_from(region, here, key, gradients);
                      },
                  .computes_again = computes_again()};
-    for (const SiteGroup& group : groups_) {
-      for (std::size_t site : group.sites) {
-        cut.shows[site] = true;
-      }
+    for (const auto& [site, group] : group_of_) {
+      cut.shows[site] = true;
     }
     const SiteRegion region(graph_, op_.regions()[0], arguments, sites_, cut);
-    gradients.add(region.results(), {graph_.capture(context_.grad())});
-    const std::vector<Var> found = with_feedback_learned(gradients.all());
-    return options_.reports ? with_reports(found) : found;
+    if (to_the_end) {
+      gradients.add(region.results(), {graph_.capture(context_.grad())});
+    }
   }
 
   // Matrices are written once all of them have been read.
@@ -277,6 +287,9 @@ class Estimate {
   // the values of a layer are no longer needed then.
   void walk_from(const SiteRegion& region, const std::vector<std::size_t>& at, Var key,
                  LocalGradients& gradients) {
+    if (at.empty()) {
+      return;
+    }
     std::vector<Var> outputs, seeds;
     if (computes_again() && !gradients.newest().empty()) {
       key = after_writes(key, gradients.newest());
@@ -356,6 +369,7 @@ class Estimate {
   std::unordered_map<std::size_t, std::size_t> group_of_;  // by site
   std::vector<std::optional<SiteNoise>> noise_;            // by site
   std::vector<Found> found_;                               // by group
+  std::vector<Var> done_;  // what is computed before what is built next
   std::vector<Var> squared_error_, squared_size_;
   struct Prediction {
     Var from, predicted;  // gradients of the next site and of this one

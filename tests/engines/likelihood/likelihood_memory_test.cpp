@@ -50,7 +50,7 @@ double part_of_exact(int layers, const std::string& mode) {
 
 TEST(LikelihoodMemory, IsAThirdOfBackPropagations) {
   EXPECT_LE(part_of_exact(8, "full"), 0.3);
-  EXPECT_LE(part_of_exact(8, "layer"), 0.4);  // beside a copy there is the value in front of it
+  EXPECT_LE(part_of_exact(8, "layer"), 0.3);
   EXPECT_LE(part_of_exact(12, "layer"), 0.3);
 }
 
