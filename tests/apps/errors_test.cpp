@@ -244,8 +244,8 @@ TEST(Errors, NothingFromAFileIsObeyedByATerminal) {
 TEST(Errors, MistakesOfTheEnvironmentAreFoundByEveryCommand) {
   const std::string sentence = " is '100000'; it must be a number of threads from 1 to 1024\n";
   for (const char* command :
-       {"train", "eval x", "compare", "gradcheck", "bench", "explain", "calibrate", "data list",
-        "recipes", "passes", "engines", "ops", "--threads 2 ops"}) {
+       {"train", "eval x", "compare --engines scan", "gradcheck", "bench", "explain", "calibrate",
+        "data list", "recipes", "passes", "engines", "ops", "--threads 2 ops"}) {
     for (const std::string variable : {"ANTICHAIN_THREADS", "OMP_NUM_THREADS"}) {
       const ProgramRun run = run_line(variable + "=100000 $antichain " + command);
       EXPECT_EQ(run.code, 2) << command;

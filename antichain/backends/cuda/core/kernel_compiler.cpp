@@ -5,7 +5,9 @@
 #include <nvrtc.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -40,15 +42,48 @@ struct Nvrtc {
   }
 };
 
-struct Compiler {
-  Nvrtc nvrtc;
-  std::atomic<int> texts = 0;  // that it has in hand
-
+class Compiler {
+ public:
   explicit Compiler(const std::string& file) : nvrtc{.library = DynamicLibrary(file)} {}
+
+  const Nvrtc nvrtc;
+
+  int texts() const { return texts_; }
+  void take() {
+    const std::lock_guard lock(mutex_);
+    require<DeviceError>(!is_closed_, "a kernel cannot be compiled while the program ends");
+    ++texts_;
+  }
+  void give_back() {
+    const std::lock_guard lock(mutex_);
+    --texts_;
+    idle_.notify_all();
+  }
+  /// Waits for the texts in hand and takes no others.
+  void close() {
+    std::unique_lock lock(mutex_);
+    is_closed_ = true;
+    idle_.wait(lock, [this] { return texts_ == 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable idle_;
+  std::atomic<int> texts_ = 0;  // that it has in hand
+  bool is_closed_ = false;
+};
+
+// Ends the work of a compiler before the library's own statics are destroyed, which were made
+// before: a session that is itself a static may still have kernels compiled when a program ends.
+// The compiler itself stays, for threads that ask for it until the process is gone.
+struct CloseAtExit {
+  Compiler* compiler;
+  ~CloseAtExit() { compiler->close(); }
 };
 
 Compiler& first_compiler() {
-  static Compiler compiler(ANTICHAIN_NVRTC_FILE);
+  static Compiler& compiler = *new Compiler(ANTICHAIN_NVRTC_FILE);
+  static const CloseAtExit close{&compiler};
   return compiler;
 }
 
@@ -56,33 +91,35 @@ Compiler& first_compiler() {
 // one of them a single thread at a time reads sources, a third of its work, so that four threads
 // keep it busy.
 Compiler* second_compiler() {
-  static const std::unique_ptr<Compiler> compiler = []() -> std::unique_ptr<Compiler> {
+  static Compiler* const compiler = []() -> Compiler* {
     std::string file = ANTICHAIN_NVRTC_FILE;
     try {
       auto other = std::make_unique<Compiler>(file.insert(file.find(".so"), ".alt"));
-      return other->nvrtc.version() == first_compiler().nvrtc.version() ? std::move(other)
-                                                                        : nullptr;
+      return other->nvrtc.version() == first_compiler().nvrtc.version() ? other.release() : nullptr;
     } catch (const DeviceError&) {
       return nullptr;
     }
   }();
-  return compiler.get();
+  if (compiler != nullptr) {
+    static const CloseAtExit close{compiler};
+  }
+  return compiler;
 }
 
 Compiler& idlest_compiler() {
   Compiler& first = first_compiler();
-  if (first.texts == 0) {
+  if (first.texts() == 0) {
     return first;
   }
   Compiler* const second = second_compiler();
-  return second != nullptr && second->texts < first.texts ? *second : first;
+  return second != nullptr && second->texts() < first.texts() ? *second : first;
 }
 
 // The compiler that has least to do, for as long as it is held.
 class Held {
  public:
-  Held() : compiler_(idlest_compiler()) { ++compiler_.texts; }
-  ~Held() { --compiler_.texts; }
+  Held() : compiler_(idlest_compiler()) { compiler_.take(); }
+  ~Held() { compiler_.give_back(); }
   Held(const Held&) = delete;
   Held& operator=(const Held&) = delete;
 
