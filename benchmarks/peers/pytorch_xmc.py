@@ -1,6 +1,7 @@
 """Times the dense training step of the recipe `xmc-planted` on a GPU in PyTorch; prints JSON.
 
     pytorch_xmc.py FEATURES HIDDEN LABELS BATCH [--draws 80] [--max-labels 9] [--tf32] [--seconds 2]
+    pytorch_xmc.py --sort TABLES ROWS CODES   instead: a stable sort of the ids of hash tables by codes (torch.sort, CUB's)
     pytorch_xmc.py --version
 
 Sparse features, a table with a row for each, relu, an output layer over all labels with its softmax over the true ones of
@@ -72,9 +73,18 @@ def median(make, seconds):
         return {"reason": (str(error).strip().splitlines() or [type(error).__name__])[0]}
 
 
+def sort_of(tables, rows, codes):
+    keys = (torch.randint(codes, (tables, rows), device="cuda") + codes * torch.arange(tables, device="cuda")[:, None])
+    keys = keys.flatten().int()
+    return lambda: torch.sort(keys, stable=True).indices[-1]
+
+
 def main():
     if sys.argv[1:] == ["--version"]:
         json.dump({"version": torch.__version__}, sys.stdout)
+        return
+    if sys.argv[1:2] == ["--sort"]:
+        json.dump({"version": torch.__version__} | median(lambda: sort_of(*map(int, sys.argv[2:])), 1), sys.stdout)
         return
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for size in ("features", "hidden", "labels", "batch"):

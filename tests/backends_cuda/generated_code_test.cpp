@@ -156,6 +156,8 @@ TEST(GeneratedCode, Scatters) {
     expect_compiles(scatter_text(i8, i32, along, false));
     expect_compiles(grouping_text(i32, scatter_group(along)));
   }
+  expect_compiles(scatter_few_text(bf16));
+  expect_compiles(scatter_few_text(i64));
 }
 
 TEST(GeneratedCode, AlongAnAxis) {

@@ -137,6 +137,28 @@ TEST_F(CudaKernels, ManyUpdatesAreAddedInOrder) {
   }
 }
 
+TEST_F(CudaKernels, FewUpdatesLeaveTheRestAsItIs) {
+  for (const DType dtype : {f32, bf16, i32}) {
+    SCOPED_TRACE(std::string(name(dtype)));
+    const auto build = [&](Graph& graph) {
+      const Var x = graph.input("x", dtype, {2, 30'011, 3}), at = graph.input("at", i64, {5000});
+      const Var updates = graph.input("updates", dtype, {2, 5000, 3});
+      const Var once = scatter_add(x, at, updates, 1);
+      return Vars{
+          once, scatter_add(x + x, at, updates, 1),
+          scatter_add(zeros(graph, dtype, {90'000}), at, graph.input("few", dtype, {5000}))};
+    };
+    Numbers at = mixed(5000, 30'011);
+    std::fill(at.begin() + 100, at.begin() + 400, at[7]);
+    expect_like_cpu(build,
+                    {{"x", mixed_tensor(dtype, {2, 30'011, 3})},
+                     {"at", Tensor::of({5000}, at)},
+                     {"updates", mixed_tensor(dtype, {2, 5000, 3})},
+                     {"few", mixed_tensor(dtype, {5000})}},
+                    is_float(dtype) ? 0.01 : 0);
+  }
+}
+
 TEST_F(CudaKernels, LongLinesAreSearchedAndSummed) {
   for (const DType dtype : {f32, bf16, i32}) {
     SCOPED_TRACE(std::string(name(dtype)));

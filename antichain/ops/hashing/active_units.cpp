@@ -400,6 +400,10 @@ ActiveUnits active_units(Var codes, const HashTables& tables, const LabelRows& t
   return {outputs[0], outputs[1], outputs[2], outputs[3], outputs[4], outputs[5]};
 }
 
+bool are_common_units(Var ids) {
+  return made_by(ids, active_units_def()) && ids.producer().output(2) == ids;
+}
+
 std::vector<const OpDef*> hashing_family() {
   return {&hash_queries_def(),       &hash_data_def(),    &rehash_rows_def(),    &hash_tables_def(),
           &update_hash_tables_def(), &active_units_def(), &largest_norm_if_def()};

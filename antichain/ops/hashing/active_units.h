@@ -51,6 +51,9 @@ struct ActiveUnits {
 ActiveUnits active_units(Var codes, const HashTables& tables, const LabelRows& truth, Var step,
                          const ActiveOptions& options);
 
+/// Returns whether these are ActiveUnits::common, no two of which are equal.
+bool are_common_units(Var ids);
+
 /// Reads the attributes of an op active_units.
 ActiveOptions active_options(const Attrs& attrs);
 

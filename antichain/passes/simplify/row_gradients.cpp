@@ -8,6 +8,7 @@
 
 #include "antichain/ops/definition_parts.h"
 #include "antichain/ops/elementwise/elementwise.h"
+#include "antichain/ops/hashing/active_units.h"
 #include "antichain/ops/indexing/indexing.h"
 #include "antichain/ops/products/sparse.h"
 #include "antichain/ops/rows/row_squares.h"
@@ -82,7 +83,15 @@ class Lookups {
 class LookedUpRows {
  public:
   LookedUpRows(Cloner& cloner, Var gradient, const std::vector<Var>& indices)
-      : cloner_(cloner), graph_(cloner.target()) {
+      : cloner_(cloner),
+        graph_(cloner.target()),
+        as_listed_(indices.size() == 1 && are_common_units(indices[0])) {
+    if (as_listed_) {
+      ids_ = cast(cloner(indices[0]), DType::i64);
+      slots_[indices[0].id().value] = iota(graph_, DType::i64, ids_.dim(0));
+      rows_ = on_rows(gradient);
+      return;
+    }
     std::vector<Var> lists;
     Dims counts;
     for (Var list : indices) {
@@ -145,11 +154,15 @@ class LookedUpRows {
     const Var slots = slots_.at(op.input(1).id().value);
     Dims shape = shape_on_rows(value);
     shape[0] = slots.dim(0);
-    return scatter_add(start, slots, reshape(cloner_(op.input(2)), shape));
+    const Var added = reshape(cloner_(op.input(2)), shape);
+    return !as_listed_                ? scatter_add(start, slots, added)
+           : is_all_zero(op.input(0)) ? added
+                                      : start + added;
   }
 
   Cloner& cloner_;
   Graph& graph_;
+  bool as_listed_;  // rows are those of the list, in which no row comes twice
   Var ids_, rows_;
   std::unordered_map<std::uint32_t, Var> slots_;  // of every list of indices
   std::unordered_map<std::uint32_t, Var> built_;

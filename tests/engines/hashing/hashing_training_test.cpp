@@ -8,11 +8,13 @@
 #include "antichain/autodiff/grad.h"
 #include "antichain/backends/cpu/threads/parallel.h"
 #include "antichain/nn/wide.h"
+#include "antichain/ops/indexing/indexing.h"
 #include "antichain/ops/rows/reduce.h"
 #include "antichain/optim/adagrad.h"
 #include "antichain/optim/adam.h"
 #include "antichain/optim/rmsprop.h"
 #include "antichain/optim/sgd.h"
+#include "antichain/passes/graph_copy.h"
 #include "antichain/session/eager.h"
 #include "tests/engines/hashing/hashed_training.h"
 
@@ -240,6 +242,15 @@ TEST(HashingTraining, BatchesOfAnySize) {
                      {"starts", Tensor::of<std::int64_t>({2}, {0, 1})}};
   EXPECT_TRUE(std::isfinite(training.executable()(one)[0].item<float>()));
   training.steps(3);
+}
+
+// No two units of a batch are equal: each has one row of the gradient.
+TEST(HashingTraining, UnitsOfABatchAreNotSortedAgain) {
+  HashedTraining training({.engine = "for=batch,active=100"});
+  EXPECT_FALSE(has_op(training.executable().graph(),
+                      [](Op op) { return &op.def() == &unique_indices_def(); }));
+  const double first = training.step();
+  EXPECT_LT(training.steps(150), 0.8 * first);
 }
 
 }  // namespace antichain::hashing_tests::hashing_training_test

@@ -1,6 +1,9 @@
 // hash_tables, update_hash_tables: a stable sort of the ids of several tables at once by table and
 // code (radix_sort.h), and what stays of each bucket (device/hash_tables.cuh).
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 #include <memory>
 
 #include "antichain/backends/cuda/core/grid_sizes.h"
@@ -139,6 +142,29 @@ class TableSort {
   Launch make_keys_, find_begins_, find_starts_, fill_;
 };
 
+// Sorts of states, which all frames of a session share: what they work in is large, and another
+// batch is no reason for another one. Frames run one after the other.
+class StateSorts {
+ public:
+  std::shared_ptr<TableSort> find(const KernelContext& context, const Context& device,
+                                  const std::string& state) {
+    const std::string key =
+        fmt::format("{} {} {} {} {} {}", context.in(0).shape()[0], context.in(0).shape()[1],
+                    context.attr<std::int64_t>("num_codes"), context.attr<std::int64_t>("bucket"),
+                    context.attr<std::string>("policy"), state);
+    std::weak_ptr<TableSort>& known = sorts_[key];
+    std::shared_ptr<TableSort> sort = known.lock();
+    if (!sort) {
+      sort = std::make_shared<TableSort>(context, device);
+      known = sort;
+    }
+    return sort;
+  }
+
+ private:
+  std::map<std::string, std::weak_ptr<TableSort>> sorts_;  // by sizes and state
+};
+
 }  // namespace
 
 std::string hash_tables_text() { return kTablesText; }
@@ -153,9 +179,10 @@ void register_hash_tables(KernelTable& kernels, const Context& device) {
       sort->run(run.in(0).raw(), run.out(0).raw(), run.out(1).raw(), nullptr);
     };
   });
-  add(update_hash_tables_def(), [device](const KernelContext& context) -> KernelFunction {
+  const auto sorts = std::make_shared<StateSorts>();
+  add(update_hash_tables_def(), [device, sorts](const KernelContext& context) -> KernelFunction {
     const std::vector<std::string> states = updated_states(*context.attrs)[0];
-    return [sort = std::make_shared<TableSort>(context, device), states](KernelContext& run) {
+    return [sort = sorts->find(context, device, states[0]), states](KernelContext& run) {
       const UpdatedMemory memory = modified_memory(*run.states, states, *run.device);
       sort->run(run.in(0).raw(), memory.after[0], memory.after[1], run.in(1).raw());
       run.out() = run.states->get(states[0], *run.device);

@@ -76,11 +76,12 @@ extern "C" __global__ void find_starts(const Arguments a) {{
 IndexGroups::IndexGroups(const Context& device, const Grouping& grouping)
     : sort_(device, grouping.elements),
       starts_(DeviceContext::allocate(
-          device, static_cast<std::size_t>(grouping.groups + 1) * sizeof(std::int64_t))),
+          device, static_cast<std::size_t>(grouping.starts ? grouping.groups + 1 : 0) *
+                      sizeof(std::int64_t))),
       find_groups_(device, grouping_text(grouping.index, grouping.group), "find_groups",
                    grouping.elements, grouping_slots(grouping)),
       find_starts_(device, grouping_text(grouping.index, grouping.group), "find_starts",
-                   grouping.groups + 1, grouping_slots(grouping)),
+                   grouping.starts ? grouping.groups + 1 : 0, grouping_slots(grouping)),
       bits_(bits_for(grouping.groups)),
       work_(device, grouping.constant) {
   find_groups_.set(GroupSlot::kNote, device->report().device_address());

@@ -17,6 +17,7 @@ struct Grouping {
   std::int64_t size = 0, inner = 1, count = 1;
   std::int64_t source = 0;
   bool constant = false;  // the indices are the same in every run
+  bool starts = true;     // whether somebody asks where groups begin
 };
 
 class IndexGroups {
@@ -27,6 +28,8 @@ class IndexGroups {
   /// Returns the elements in order, group by group, those of a group as they come:
   /// long long[elements].
   const void* order() const { return sort_.order(); }
+  /// Returns the groups of the elements in that order: unsigned long long[elements].
+  const void* keys() const { return sort_.keys(); }
   /// Returns where each group begins, and the end: long long[groups + 1].
   const void* starts() const { return starts_->data(); }
 
