@@ -135,6 +135,13 @@ TEST(ManyLabels, TellsThePartOfActiveUnits) {
   const auto hashed = run({{"output", "hashed"}, {"engine", kHashed}, {"epochs", "1"}}).reports;
   EXPECT_EQ(hashed.at("out.active_share"), 0.25);
   EXPECT_GT(hashed.at("out.found_share"), 0);
+  // 50 that are drawn, and 1 to 3 labels of an example, 2 on average.
+  EXPECT_NEAR(run({{"output", "sampled"}, {"negatives", "50"}, {"epochs", "1"}})
+                  .reports.at("out.active_share"),
+              52.0 / 200, 0.2 / 200);
+  const auto dropped = run({{"output", "dropout"}, {"active", "0.5"}, {"epochs", "1"}}).reports;
+  EXPECT_GT(dropped.at("active_share"), 0.1);
+  EXPECT_LE(dropped.at("active_share"), 0.52);  // relu switches units off, too
 }
 
 // What is evaluated by tables is nearly as good, and all labels of them are all labels.
