@@ -1,4 +1,4 @@
-// Updates of rows by a gradient that is a product: no row of it is kept longer than its update takes.
+// Updates of rows by a gradient that is a product: no row of it is kept longer than its update.
 #pragma once
 
 #include "antichain/backends/cpu/simd/row_loops.h"

@@ -1,6 +1,6 @@
 // active_units: an example's candidates are counted in an array over all units, of the smallest
-// numbers that can hold the counts: a byte per unit stays in the nearer caches, and counting branches
-// on nothing.
+// numbers that can hold the counts: a byte per unit stays in the nearer caches, and counting
+// branches on nothing.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
