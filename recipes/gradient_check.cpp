@@ -50,7 +50,9 @@ bool is_finite(const Gradients& gradients) {
 }
 
 GradientRun compile_gradients(Session& session, const ModelContext& context, const Task& task,
-                              const data::Batch& batch, const CompilerOptions& compiler) {
+                              const data::Batch& batch, std::int64_t examples,
+                              const CompilerOptions& compiler) {
+  expect_batch(context.graph, examples);
   const Objective objective = task.model(context);
   const Var loss = total_loss(objective);
   expect_sizes(context.graph, batch);
@@ -142,7 +144,7 @@ GradientCheck check_gradients(const Recipe& recipe, const RecipeContext& context
   graph.choose_engines(run.context().engines());
   const GradientRun found_run =
       compile_gradients(run.session(), {.graph = graph, .settings = run.context().settings},
-                        run.task(), batch, context.compiler);
+                        run.task(), batch, run.batch_size(), context.compiler);
 
   for (const auto& [name, value] : trained) {  // moments and the like are of no use here
     if (run.session().states().contains(name)) {
@@ -161,7 +163,7 @@ GradientCheck check_gradients(const Recipe& recipe, const RecipeContext& context
   Graph exact_graph = exact_session.graph();
   const GradientRun exact_run = compile_gradients(
       exact_session, {.graph = exact_graph, .settings = run.context().settings, .dtype = f64},
-      run.task(), exact_batch, {.level = 0});
+      run.task(), exact_batch, run.batch_size(), {.level = 0});
   const Gradients found = precision_of(run.context().settings).scales_loss
                               ? scaled_gradients(found_run, batch, run.session().states())
                               : found_run(batch, 1);

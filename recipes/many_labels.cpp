@@ -44,6 +44,15 @@ Var low_rank_logits(const ModelContext& context, Var x, std::int64_t labels) {
   return nn::linear(narrow, labels, {.name = "v", .weight = weight});
 }
 
+// Of the labels, those of an example and those that are drawn; some of them twice.
+Var sampled_share(const ModelContext& context, Var x, const nn::LabelSets& truth,
+                  std::int64_t labels) {
+  const auto size = [&](Dim dim) { return cast(dim_value(context.graph, dim), f64); };
+  const Var own = size(truth.labels.dim(0)) / maximum(size(x.dim(0)), 1);
+  const auto drawn = static_cast<double>(context.settings.integer("negatives"));
+  return minimum((own + drawn) / static_cast<double>(labels), 1);
+}
+
 Var training_losses(const ModelContext& context, Var x, const nn::LabelSets& truth,
                     const LabelFacts& labels) {
   const std::string& output = context.settings.text("output");
@@ -52,8 +61,9 @@ Var training_losses(const ModelContext& context, Var x, const nn::LabelSets& tru
   }
   if (output == "sampled") {
     const ScopeGuard scope(context.graph, kScope);
-    return nn::sampled_softmax(x, labels.count, truth, draw_negatives(context, labels),
-                               {.name = "0"});  // as wide_mlp names its only layer
+    const Var losses = nn::sampled_softmax(x, labels.count, truth, draw_negatives(context, labels),
+                                           {.name = "0"});  // as wide_mlp names its only layer
+    return with_report(losses, "active_share", sampled_share(context, x, truth, labels.count));
   }
   return nn::wide_losses(x, {labels.count}, truth, {.name = kScope});
 }
@@ -90,13 +100,12 @@ void settle_output(Settings& settings, const std::string& hashed) {
 
 Var with_active_units(const ModelContext& context, Var x, double active) {
   const std::string& output = context.settings.text("output");
-  if (output == "dropout") {
-    return nn::dropout(x, {.rate = 1 - active, .training = context.training});
-  }
-  if (output != "adaptive-dropout") {
+  if (!output.ends_with("dropout")) {
     return x;
   }
-  const Var kept = nn::adaptive_dropout(x, {.share = active, .training = context.training});
+  const Var kept = output == "dropout"
+                       ? nn::dropout(x, {.rate = 1 - active, .training = context.training})
+                       : nn::adaptive_dropout(x, {.share = active, .training = context.training});
   return context.training ? with_report(kept, "active_share", mean(cast(not_equal(kept, 0), f32)))
                           : kept;
 }

@@ -95,6 +95,10 @@ Var total_loss(const Objective& objective) {
   return objective.penalty.valid() ? loss + objective.penalty : loss;
 }
 
+void expect_batch(Graph& graph, std::int64_t examples) {
+  graph.dim("batch", {.expected = examples});
+}
+
 RecipeRun::RecipeRun(const Recipe& recipe, RecipeContext context)
     : recipe_(recipe),
       context_(with_settled(recipe, std::move(context))),
@@ -132,6 +136,7 @@ data::Batch RecipeRun::first_batch() const {
 
 const Executable& RecipeRun::step() {
   if (!step_) {
+    expect_batch(train_graph_, batch_size());
     const Objective objective = task_.model(model_context(train_graph_, true));
     const Var loss = total_loss(objective);
     expect_sizes(train_graph_, first_batch());

@@ -102,6 +102,10 @@ class RecipeRun {
 /// Returns the newest number of each series that engines report, without "report/".
 std::map<std::string, double> last_reports(const History& history);
 
+/// Says how many examples most batches have, before a model is built: engines choose by it which
+/// states they need. Recipes call that size "batch", whatever their inputs are.
+void expect_batch(Graph& graph, std::int64_t examples);
+
 /// Returns the mean of the losses plus the penalty.
 Var total_loss(const Objective& objective);
 

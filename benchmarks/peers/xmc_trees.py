@@ -9,6 +9,7 @@ import argparse
 import importlib.metadata
 import json
 import math
+import os
 import tempfile
 import time
 
@@ -75,12 +76,15 @@ def main():
     parser.add_argument("test")
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
+    # What libraries print about their progress would stand before the line.
+    said = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
     features, truth = load_libsvm_file(arguments.test, labels_format="list")
     library, train = ("napkinxc", by_napkinxc) if arguments.method == "plt" else ("omikuji", by_omikuji)
     predicted, seconds, predict_seconds = train(arguments, features)
     weight = inverse_propensities(load_libsvm_file(arguments.train, labels_format="list")[1])
     print(json.dumps({"system": f"{library} {importlib.metadata.version(library)}", "seconds": seconds,
-                      "predict_seconds": predict_seconds} | measures(predicted, truth, weight)))
+                      "predict_seconds": predict_seconds} | measures(predicted, truth, weight)), file=said)
 
 
 if __name__ == "__main__":

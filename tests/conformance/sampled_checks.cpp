@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "antichain/autodiff/grad.h"
+#include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/rows/reduce.h"
 #include "antichain/ops/state/state_ops.h"
 #include "antichain/session/session.h"
@@ -39,6 +42,15 @@ class SampledRun {
     const std::vector<Var> updates =
         name.empty() ? std::vector<Var>() : engines->find(name).updates(layers);
     run_ = std::make_unique<Executable>(session_.compile(outputs, {.updates = updates}));
+    if (model.is_output) {
+      for (const Var weight : parameters(graph)) {
+        if (state_name(weight).ends_with("bias")) {
+          const Var chosen = graph.input("chosen", f64, {model.examples});
+          bias_run_ =
+              std::make_unique<Executable>(session_.compile({grad(sum(losses * chosen), weight)}));
+        }
+      }
+    }
   }
 
   const Support& support() const { return support_; }
@@ -51,13 +63,21 @@ class SampledRun {
       gradients_.insert(gradients_.end(), values.begin(), values.end());
     }
   }
+  /// Returns the gradient of one loss by the bias: softmax less what is true, of what the next run
+  /// looks at.
+  Numbers bias_gradient(std::int64_t example) const {
+    Numbers chosen(losses_.size());
+    chosen[static_cast<std::size_t>(example)] = 1;
+    const auto count = static_cast<std::int64_t>(chosen.size());
+    return (*bias_run_)({{"chosen", Tensor::of<double>({count}, chosen)}})[0].to_vector<double>();
+  }
   const Numbers& losses() const { return losses_; }
   const Numbers& gradients() const { return gradients_; }
 
  private:
   Session session_;
   Support support_;
-  std::unique_ptr<Executable> run_;
+  std::unique_ptr<Executable> run_, bias_run_;
   Numbers losses_, gradients_;
 };
 
@@ -112,6 +132,35 @@ SampledMeans means_of(SampledRun& tried, const SampledRun& exact, int runs) {
   return means;
 }
 
+Numbers softmax_of(const SampledRun& run, std::int64_t example) {
+  Numbers softmax = run.bias_gradient(example);
+  const std::vector<std::int64_t> labels = sampled_labels(example);
+  for (const std::int64_t label : labels) {
+    softmax[static_cast<std::size_t>(label)] += 1 / static_cast<double>(labels.size());
+  }
+  return softmax;
+}
+
+// What is known to be active counts once, what is drawn for more: so the former are those whose
+// share has grown least.
+void check_softmax(const Numbers& tried, const Numbers& exact) {
+  constexpr double kSame = 1e-9;
+  double least = INFINITY;
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    least = tried[i] > kSame ? std::min(least, tried[i] / exact[i]) : least;
+  }
+  double distance = 0, known = 0, drawn = 0, total = 0;
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    const bool is_known = tried[i] > kSame && tried[i] / exact[i] < least * (1 + kSame);
+    distance += std::abs(tried[i] - exact[i]);
+    known += is_known ? exact[i] : 0;
+    drawn += is_known ? 0 : tried[i];
+    total += tried[i];
+  }
+  EXPECT_NEAR(total, 1, kSame);
+  EXPECT_LE(distance, 2 * std::max(1 - known, drawn) + kSame);
+}
+
 void check_sampled_model(const SampledModel& model, const MakeEngine& make, int runs) {
   constexpr double kRounding = 1e-12, kStandardErrors = 5;
   SampledRun exact(model, nullptr), all(model, make(model.units));
@@ -132,6 +181,10 @@ void check_sampled_model(const SampledModel& model, const MakeEngine& make, int 
                                               squared_standard_error(means.by_run));
       EXPECT_NEAR(mean_of(means.by_example), 1, kStandardErrors * standard_error)
           << "the sum of exp with 1 / " << part << " of the units";
+      for (std::int64_t example = 0; example + 1 < model.examples; ++example) {
+        SCOPED_TRACE("example " + std::to_string(example));
+        check_softmax(softmax_of(tried, example), softmax_of(exact, example));
+      }
     }
   }
 }

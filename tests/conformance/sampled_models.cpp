@@ -13,7 +13,7 @@ namespace antichain::conformance {
 
 namespace {
 
-constexpr std::int64_t kUnits = 96, kFeatures = 6;
+constexpr std::int64_t kUnits = 96, kFeatures = 6, kOutputExamples = 60, kHiddenExamples = 12;
 
 // Numbers that do not depend on what else the graph draws, so that graphs with engines and without
 // have the same parameters.
@@ -42,10 +42,8 @@ Var features_of(Graph& graph, std::int64_t examples) {
 nn::LabelSets some_labels(Graph& graph, std::int64_t examples) {
   std::vector<std::int64_t> labels, starts = {0};
   for (std::int64_t i = 0; i + 1 < examples; ++i) {
-    labels.push_back(i % 4 * 23);
-    if (i % 5 == 0) {
-      labels.push_back(i % 4 * 23 + 11);
-    }
+    const std::vector<std::int64_t> own = sampled_labels(i);
+    labels.insert(labels.end(), own.begin(), own.end());
     starts.push_back(static_cast<std::int64_t>(labels.size()));
   }
   starts.push_back(starts.back());
@@ -55,25 +53,29 @@ nn::LabelSets some_labels(Graph& graph, std::int64_t examples) {
 }
 
 Var output_layer(Graph& graph, const std::string& engine) {
-  constexpr std::int64_t kExamples = 60;
-  return nn::wide_losses(features_of(graph, kExamples), {kUnits}, some_labels(graph, kExamples),
+  return nn::wide_losses(features_of(graph, kOutputExamples), {kUnits},
+                         some_labels(graph, kOutputExamples),
                          {.name = "out", .engine = engine, .weight = fixed_weight(11)});
 }
 
 // The active units of one layer are what the next one sees.
 Var hidden_layers(Graph& graph, const std::string& engine) {
-  constexpr std::int64_t kExamples = 12;
-  return nn::wide_losses(features_of(graph, kExamples), {kUnits, 24, kUnits},
-                         some_labels(graph, kExamples),
+  return nn::wide_losses(features_of(graph, kHiddenExamples), {kUnits, 24, kUnits},
+                         some_labels(graph, kHiddenExamples),
                          {.name = "mlp", .engine = engine, .weight = fixed_weight(13)});
 }
 
 }  // namespace
 
+std::vector<std::int64_t> sampled_labels(std::int64_t example) {
+  const std::int64_t label = example % 4 * 23;
+  return example % 5 == 0 ? std::vector{label, label + 11} : std::vector{label};
+}
+
 const std::vector<SampledModel>& sampled_models() {
   static const std::vector<SampledModel> models = {
-      {"output layer", kUnits, true, output_layer},
-      {"hidden layers", kUnits, false, hidden_layers},
+      {"output layer", kUnits, true, kOutputExamples, output_layer},
+      {"hidden layers", kUnits, false, kHiddenExamples, hidden_layers},
   };
   return models;
 }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
 #include "antichain/base/file_error.h"
 #include "recipes/gradient_check.h"
@@ -135,6 +136,37 @@ TEST(ManyLabels, TellsThePartOfActiveUnits) {
   const auto hashed = run({{"output", "hashed"}, {"engine", kHashed}, {"epochs", "1"}}).reports;
   EXPECT_EQ(hashed.at("out.active_share"), 0.25);
   EXPECT_GT(hashed.at("out.found_share"), 0);
+  // 50 that are drawn, and 1 to 3 labels of an example, 2 on average.
+  EXPECT_NEAR(run({{"output", "sampled"}, {"negatives", "50"}, {"epochs", "1"}})
+                  .reports.at("out.active_share"),
+              52.0 / 200, 0.2 / 200);
+  const auto dropped = run({{"output", "dropout"}, {"active", "0.5"}, {"epochs", "1"}}).reports;
+  EXPECT_GT(dropped.at("active_share"), 0.1);
+  EXPECT_LE(dropped.at("active_share"), 0.52);  // relu switches units off, too
+}
+
+// Layers are hashed where it pays for the batch that is trained, not for a usual one: what is said
+// of a layer and what has been done with it agree.
+TEST(ManyLabels, TheBatchDecidesWhatIsHashed) {
+  std::map<std::string, int> ways;
+  for (const char* batch : {"4", "128", "2000"}) {
+    SCOPED_TRACE(batch);
+    RecipeRun run(find_recipe("xmc-planted"),
+                  planted({{"labels", "2000"},
+                           {"hidden", "128"},
+                           {"batch", batch},
+                           {"engine", "out=hashing:active=576,drawn=0.9"}}));
+    const std::string how = run.explain_engines().at(0).how;
+    const bool is_hashed = how.starts_with("hashed");
+    ++ways[how.substr(0, how.find(':'))];
+    // "about 0.8 ms a step, 0.91 if dense" or "about 2.8 ms a step, 576 active ones 3"
+    const double own = std::stod(how.substr(how.find("about ") + 6));
+    const std::string before_other = is_hashed ? "a step, " : "active ones ";
+    const double other = std::stod(how.substr(how.find(before_other) + before_other.size()));
+    EXPECT_LE(own, other) << how;
+    EXPECT_EQ(run.session().states().contains("out.0.hashing.codes"), is_hashed) << how;
+  }
+  EXPECT_EQ(ways.size(), 2U) << "one batch decides for another";
 }
 
 // What is evaluated by tables is nearly as good, and all labels of them are all labels.

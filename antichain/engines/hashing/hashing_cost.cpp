@@ -60,10 +60,10 @@ std::string describe(const Options& layer, const LayerCost& cost, bool is_hashed
                        cost.hashed * 1e3);
   }
   return fmt::format(
-      "hashed: {} of {} units for each {}, {} of them drawn, by {} tables of 2^{} buckets; about "
+      "hashed: {} of {} units for each {}, {} of them drawn, by {} tables of {} buckets; about "
       "{:.2g} ms a step, {:.2g} if dense",
       layer.active.active, layer.active.units, layer.active.shared ? "batch" : "example",
-      layer.active.drawn, layer.spec.tables, layer.spec.bits(), cost.hashed * 1e3,
+      layer.active.drawn, layer.spec.tables, layer.spec.num_codes(), cost.hashed * 1e3,
       cost.dense * 1e3);
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "antichain/base/error.h"
+#include "antichain/base/usable_memory.h"
 
 namespace antichain::hashing {
 
@@ -12,7 +13,7 @@ namespace {
 
 // So many ids in a bucket on average: fewer find too little, more find what is not near.
 constexpr std::int64_t kUnitsPerBucket = 48;
-// Tables are int32, and a session has other uses for memory.
+// Tables are int32, and a session has other uses for memory; no more than the machine has, either.
 constexpr double kMostTableBytes = 8e9;
 
 OptionSpec choice_option(std::string name, std::string fallback, std::string doc,
@@ -38,9 +39,10 @@ std::int64_t default_pieces(std::int64_t units, int bits_per_piece) {
   return std::max<std::int64_t>(1, (std::bit_width(buckets) - 1) / bits_per_piece);
 }
 
-// Units that an example needs for itself cost it memory that nobody else reads; those drawn for all
-// examples are one dense product, and as many as keep what they estimate near enough.
-constexpr std::int64_t kUsualOwn = 64, kFewestDrawn = 512, kMostDrawn = 2048, kUnitsPerDrawn = 32;
+// Units that an example needs for itself cost rows of memory that nobody else reads; those drawn for
+// all examples are one dense product, and as many as keep what they estimate near enough. With half
+// as many of the former and more of the latter a step takes less, and an epoch learns more.
+constexpr std::int64_t kUsualOwn = 32, kFewestDrawn = 512, kMostDrawn = 2048, kUnitsPerDrawn = 20;
 constexpr std::int64_t kFewestOwn = 8;  // true labels are among them
 // Of all examples together.
 constexpr std::int64_t kUnitsPerShared = 16, kFewestShared = 1024, kMostShared = 4096;
@@ -81,6 +83,9 @@ std::vector<OptionSpec> option_specs(DeviceKind device) {
                     HashSpec::transform_names()),
       {"K", kInteger, "0", "pieces of a code; 0: by the number of units", 0, HashSpec::kMostBits},
       {"L", kInteger, "24", "hash tables", 1, 4096},
+      {"range", kInteger, "0",
+       "buckets of a table that codes are folded into; 0: one for each code", 0,
+       1 << HashSpec::kMostBits},
       {"probes", kInteger, "1", "buckets looked into per table", 1, HashSpec::kMostBits + 1},
       {"bucket", kInteger, "128", "units that a bucket holds", 1, 1e9},
       choice_option("policy", "reservoir", "which units stay in a bucket that is full",
@@ -124,7 +129,8 @@ Options read_options(const Settings& settings, DeviceKind device) {
                   .transform = static_cast<HashTransform>(
                       position(HashSpec::transform_names(), settings.text("transform"))),
                   .pieces = settings.integer("K"),
-                  .tables = settings.integer("L")};
+                  .tables = settings.integer("L"),
+                  .range = settings.integer("range")};
   options.tables = {
       .bucket = settings.integer("bucket"),
       .policy = static_cast<BucketPolicy>(position(kPolicyNames, settings.text("policy")))};
@@ -166,10 +172,11 @@ Options for_layer(Options options, std::int64_t units, std::int64_t features) {
   const double bytes =
       4.0 * static_cast<double>(options.spec.tables) *
       (static_cast<double>(options.spec.num_codes()) + 2.0 * static_cast<double>(units));
-  require(bytes <= kMostTableBytes,
+  const double most = std::min(kMostTableBytes, static_cast<double>(usable_memory()));
+  require(bytes <= most,
           "engine 'hashing': L={} tables of {} buckets for {} units take {:.1f} GB, at most {:.1f} "
-          "are used; fewer pieces (K) or tables (L) take less",
-          options.spec.tables, options.spec.num_codes(), units, bytes / 1e9, kMostTableBytes / 1e9);
+          "are used; a smaller range, fewer pieces (K) or tables (L) take less",
+          options.spec.tables, options.spec.num_codes(), units, bytes / 1e9, most / 1e9);
   options.tables.num_codes = options.spec.num_codes();
   options.active.units = units;
   choose_active(options, units);

@@ -33,6 +33,7 @@ HashSpec require_hash(InferContext& context, int first) {
   const HashSpec spec = HashSpec::of(context.attrs());
   require(spec.pieces > 0 && spec.tables > 0, "{}: needs at least one table and one piece",
           context.op_name());
+  require(spec.range >= 0, "{}: range {} is below 0", context.op_name(), spec.range);
   require(spec.bits() <= HashSpec::kMostBits,
           "{}: a code of {} pieces has {} bits, at most {} can be", context.op_name(), spec.pieces,
           spec.bits(), HashSpec::kMostBits);
@@ -114,6 +115,9 @@ class ReferenceHash {
     }
     hash_vector<double>(spec_, transformed_.data(), functions_.raw(), projections_.data(), probes,
                         out, order_);
+    for (std::int64_t i = 0; i < spec_.tables * probes; ++i) {
+      out[i] = spec_.folded(out[i]);
+    }
   }
 
  private:
@@ -193,11 +197,18 @@ std::vector<std::pair<std::string, HashSpec>> sample_specs() {
     return HashSpec{
         .family = family, .transform = transform, .pieces = 3, .tables = 4, .features = 9};
   };
+  const auto with_range = [&](HashFamily family, std::int64_t range) {
+    HashSpec folded = spec(family, HashTransform::none);
+    folded.range = range;
+    return folded;
+  };
   return {{"simhash", spec(HashFamily::simhash, HashTransform::norms)},
           {"simhash of powers", spec(HashFamily::simhash, HashTransform::powers)},
           {"wta", spec(HashFamily::wta, HashTransform::none)},
           {"dwta", spec(HashFamily::dwta, HashTransform::norms)},
-          {"minhash", spec(HashFamily::minhash, HashTransform::none)}};
+          {"minhash", spec(HashFamily::minhash, HashTransform::none)},
+          {"folded simhash", with_range(HashFamily::simhash, 5)},
+          {"folded wta", with_range(HashFamily::wta, 37)}};
 }
 
 // Numbers for functions that no two of a bin or a column share by accident.

@@ -52,7 +52,8 @@ HashSpec HashSpec::of(const Attrs& attrs) {
       .transform = index_of<HashTransform>(transform_names(), attrs.get<std::string>("transform")),
       .pieces = attrs.get<std::int64_t>("pieces"),
       .tables = attrs.get<std::int64_t>("tables"),
-      .features = attrs.get<std::int64_t>("features")};
+      .features = attrs.get<std::int64_t>("features"),
+      .range = attrs.get<std::int64_t>("range")};
 }
 
 std::vector<AttrSpec> HashSpec::attribute_specs() {
@@ -60,7 +61,8 @@ std::vector<AttrSpec> HashSpec::attribute_specs() {
           {"transform", "how inner products become angles"},
           {"pieces", "of a code"},
           {"tables", "codes of a vector"},
-          {"features", "coordinates of a vector"}};
+          {"features", "coordinates of a vector"},
+          {"range", "buckets of a table that codes are folded into; 0: one each"}};
 }
 
 void HashSpec::add_to(Attrs& attrs) const {
@@ -69,6 +71,7 @@ void HashSpec::add_to(Attrs& attrs) const {
   attrs.set("pieces", pieces);
   attrs.set("tables", tables);
   attrs.set("features", features);
+  attrs.set("range", range);
 }
 
 std::int64_t HashSpec::coordinates() const {

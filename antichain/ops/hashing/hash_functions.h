@@ -36,6 +36,8 @@ struct HashSpec {
   std::int64_t pieces = 9;    // of a code: K
   std::int64_t tables = 50;   // codes of a vector: L
   std::int64_t features = 0;  // coordinates of a vector before it is transformed
+  // Buckets of a table that codes are folded into, where there are more codes; 0: a bucket each.
+  std::int64_t range = 0;
 
   static const std::vector<std::string>& family_names();
   static const std::vector<std::string>& transform_names();
@@ -46,7 +48,17 @@ struct HashSpec {
 
   int bits_per_piece() const { return family == HashFamily::simhash ? 1 : kChoiceBits; }
   std::int64_t bits() const { return pieces * bits_per_piece(); }
-  std::int64_t num_codes() const { return std::int64_t{1} << bits(); }
+  bool folds() const { return range > 0 && range < std::int64_t{1} << bits(); }
+  /// Returns how many buckets a table has.
+  std::int64_t num_codes() const { return folds() ? range : std::int64_t{1} << bits(); }
+  /// Returns the bucket of a code. Where codes are folded, each of their bits counts: buckets are
+  /// the leading part of a product with 2^32 divided by the golden ratio (Knuth, 1973, 6.4).
+  std::int32_t folded(std::int32_t code) const {
+    constexpr std::uint32_t kGolden = 0x9E3779B1;
+    const std::uint64_t spread = static_cast<std::uint32_t>(code) * kGolden;
+    return folds() ? static_cast<std::int32_t>(spread * static_cast<std::uint64_t>(range) >> 32)
+                   : code;
+  }
   std::int64_t num_functions() const { return pieces * tables; }
   /// Returns how many coordinates a transformed vector has.
   std::int64_t coordinates() const;

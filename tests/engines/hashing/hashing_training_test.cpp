@@ -72,8 +72,8 @@ TEST(HashingTraining, LearnsByEveryFamilyTransformAndSelection) {
        {"family=simhash,K=4", "family=wta,K=2", "family=dwta,K=2", "family=minhash,K=1",
         "transform=none,K=4", "transform=powers,K=4", "select=vanilla,K=4", "select=top,K=4",
         "select=threshold,threshold=3,K=4", "policy=fifo,bucket=8,K=4",
-        "policy=reservoir,bucket=8,K=4", "probes=3,L=5,K=4", "K=4,drawn=0", "K=4,drawn=0.9",
-        "share=0.4,K=4"}) {
+        "policy=reservoir,bucket=8,K=4", "probes=3,L=5,K=4", "K=9,range=40", "K=4,drawn=0",
+        "K=4,drawn=0.9", "share=0.4,K=4"}) {
     SCOPED_TRACE(engine);
     const std::string active = std::string(engine).starts_with("share") ? "" : ",active=80";
     HashedTraining training({.engine = engine + active});
@@ -96,6 +96,7 @@ TEST(HashingTraining, EveryOptionChangesTheRun) {
             "active=60,K=1,family=minhash"},
            {usual + ",transform=none", usual + ",transform=norms", usual + ",transform=powers"},
            {usual + ",probes=1", usual + ",probes=2"},
+           {usual + ",range=0", usual + ",range=5", usual + ",range=6"},
            {usual + ",bucket=4,policy=fifo", usual + ",bucket=4,policy=reservoir",
             usual + ",bucket=6,policy=fifo"},
            {usual + ",select=vanilla", usual + ",select=top",

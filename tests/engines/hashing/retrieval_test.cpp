@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <numbers>
 #include <random>
 
@@ -311,6 +312,42 @@ TEST(Retrieval, ProbesFindMore) {
     }
   }
   EXPECT_GT(four, 1.8 * one);
+}
+
+// Folding joins buckets: who met before meets still, others meet as often as the range says, and
+// buckets are about as full as each other.
+TEST(Retrieval, CodesAreFoldedIntoARange) {
+  constexpr std::int64_t kRange = 100;
+  std::mt19937_64 generator(6);
+  Pairs pairs;
+  for (std::int64_t i = 0; i < kPairs; ++i) {
+    pairs.queries.push_back(normal_vector(generator, 9));
+    pairs.data.push_back(normal_vector(generator, 9));
+  }
+  HashSpec spec{.transform = HashTransform::none, .pieces = 12, .tables = 6};
+  const Codes whole = codes_of(pairs, spec);
+  spec.range = kRange;
+  const Codes folded = codes_of(pairs, spec);
+  std::vector<std::int64_t> counts(kRange);
+  std::map<std::int32_t, std::int32_t> bucket_of;
+  for (std::size_t i = 0; i < whole.data.size(); ++i) {
+    const std::int32_t bucket = folded.data[i];
+    ASSERT_TRUE(bucket >= 0 && bucket < kRange);
+    EXPECT_EQ(bucket_of.try_emplace(whole.data[i], bucket).first->second, bucket);
+  }
+  for (std::size_t i = 0; i < whole.queries.size(); ++i) {
+    if (const auto known = bucket_of.find(whole.queries[i]); known != bucket_of.end()) {
+      EXPECT_EQ(folded.queries[i], known->second) << "queries and rows are folded alike";
+    }
+  }
+  for (const auto& [code, bucket] : bucket_of) {
+    ++counts[static_cast<std::size_t>(bucket)];
+  }
+  const double mean = static_cast<double>(bucket_of.size()) / kRange;
+  ASSERT_GT(mean, 20);
+  for (const std::int64_t count : counts) {
+    EXPECT_NEAR(static_cast<double>(count), mean, 6 * std::sqrt(mean));
+  }
 }
 
 }  // namespace antichain::hashing_tests::retrieval_test

@@ -1,15 +1,15 @@
-// active_units: an example's candidates are counted in a small hash table of the thread's, which
-// stays in the nearest caches however many units there are.
+// active_units: an example's candidates are counted in an array over all units, of the smallest
+// numbers that can hold the counts: a byte per unit stays in the nearer caches, and counting
+// branches on nothing.
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cmath>
-#include <memory>
-#include <vector>
+#include <limits>
 
 #include "antichain/backends/cpu/hashing/active_inputs.h"
 #include "antichain/backends/cpu/hashing/hashing_kernels.h"
 #include "antichain/backends/cpu/indexing/indices.h"
+#include "antichain/backends/cpu/indexing/prefetch_row.h"
 #include "antichain/backends/cpu/threads/parallel.h"
 #include "antichain/backends/cpu/threads/thread_scratch.h"
 #include "antichain/ops/hashing/active_units.h"
@@ -19,42 +19,14 @@ namespace antichain::cpu {
 
 namespace {
 
-constexpr std::int32_t kEmpty = -1;
 constexpr std::int64_t kExamplesPerTask = 4;
 
-// What is known about one unit of one example.
-struct Candidate {
-  std::int32_t id;
-  std::int32_t count;  // of tables that gave it; kChosen: it is active
-};
-constexpr std::int32_t kChosen = -1;
-
-// A set of candidates, open addressing with linear probing.
-class Candidates {
- public:
-  Candidates(Candidate* slots, std::size_t size) : slots_(slots), mask_(size - 1) {
-    std::fill_n(slots, size, Candidate{kEmpty, 0});
-  }
-  Candidate& find(std::int32_t id) {
-    std::size_t at = (static_cast<std::uint32_t>(id) * 0x9E3779B1U >> 7) & mask_;
-    while (slots_[at].id != id && slots_[at].id != kEmpty) {
-      at = (at + 1) & mask_;
-    }
-    return slots_[at];
-  }
-  std::uint32_t place(const Candidate& candidate) const {
-    return static_cast<std::uint32_t>(&candidate - slots_);
-  }
-  Candidate& operator[](std::uint32_t place) { return slots_[place]; }
-
- private:
-  Candidate* slots_;
-  std::size_t mask_;
-};
-
-// Chooses for one example after another, by one thread.
+// Chooses for one example after another, by one thread. Count holds how many tables gave a unit.
+template <class Count>
 class ExampleChoice {
  public:
+  static constexpr Count kChosen = std::numeric_limits<Count>::max();  // instead: it is active
+
   ExampleChoice(const ActiveOptions& options, const ActiveInputs& in)
       : options_(options), in_(in), most_(in.tables * in.probes) {}
 
@@ -68,18 +40,24 @@ class ExampleChoice {
   /// Returns how many units hashing gave; -1 where there are too many labels.
   template <class Label>
   std::int64_t run(std::int64_t example, std::span<const Label> labels, const Output& out) const {
-    std::size_t found = labels.size() + static_cast<std::size_t>(options_.active);
-    in_.for_each_bucket(example, [&](std::span<const std::int32_t> ids) { found += ids.size(); });
-    const std::size_t size = std::bit_ceil(2 * found + 1);
-    const std::size_t table_bytes = whole_cache_lines(size * sizeof(Candidate));
-    const std::size_t list_bytes = whole_cache_lines(found * sizeof(std::uint32_t));
-    const std::size_t count_bytes =
+    // The beginnings of all buckets come while the tables before are looked up, and their ids while
+    // the labels are placed.
+    std::size_t most_seen = 0;
+    in_.for_each_bucket(example, [&](std::span<const std::int32_t> ids) {
+      prefetch_row(ids.data(), static_cast<std::int64_t>(ids.size_bytes()));
+      most_seen += ids.size();
+    });
+    const std::size_t seen_bytes = whole_cache_lines((most_seen + 1) * sizeof(std::int32_t));
+    const std::size_t most_own = static_cast<std::size_t>(options_.active);
+    const std::size_t chosen_bytes = whole_cache_lines((most_own + 1) * sizeof(std::int32_t));
+    const std::size_t order_bytes =
         whole_cache_lines(static_cast<std::size_t>(most_ + 2) * sizeof(std::uint32_t));
-    std::byte* const room = thread_scratch(table_bytes + 2 * list_bytes + count_bytes);
-    Candidates candidates(reinterpret_cast<Candidate*>(room), size);
-    auto* const seen = reinterpret_cast<std::uint32_t*>(room + table_bytes);
-    auto* const chosen = reinterpret_cast<std::uint32_t*>(room + table_bytes + list_bytes);
-    auto* const counts = reinterpret_cast<std::uint32_t*>(room + table_bytes + 2 * list_bytes);
+    std::byte* const room = thread_scratch(seen_bytes + chosen_bytes + order_bytes);
+    auto* const seen = reinterpret_cast<std::int32_t*>(room);
+    auto* const chosen = reinterpret_cast<std::int32_t*>(room + seen_bytes);
+    auto* const order = reinterpret_cast<std::uint32_t*>(room + seen_bytes + chosen_bytes);
+    auto* const counts = reinterpret_cast<Count*>(
+        zeroed_thread_scratch(static_cast<std::size_t>(options_.units) * sizeof(Count)));
 
     const std::int64_t most_known = options_.own(), num_common = options_.common();
     std::fill_n(out.common_correction, num_common, 1.0F);  // what is not known is drawn
@@ -93,87 +71,100 @@ class ExampleChoice {
       out.ids[own] = id;
       return own++;
     };
-    for (std::size_t k = 0; k < labels.size(); ++k) {
+    bool fits = true;
+    for (std::size_t k = 0; k < labels.size() && fits; ++k) {
       const auto id = static_cast<std::int32_t>(labels[k]);
-      Candidate& candidate = candidates.find(id);
-      if (candidate.id == kEmpty) {
-        if (known == most_known) {
-          return -1;
-        }
-        candidate = {id, kChosen};
-        out.slots[k] = out.first + add_known(id);
+      if (counts[id] != kChosen) {
+        fits = known < most_known;
+        counts[id] = kChosen;
+        out.slots[k] = out.first + (fits ? add_known(id) : 0);
       } else {
         out.slots[k] =
             out.slots[std::find(labels.begin(), labels.end(), labels[k]) - labels.begin()];
       }
     }
-    std::size_t num_seen = 0;
-    in_.for_each_bucket(example, [&](std::span<const std::int32_t> ids) {
-      for (const std::int32_t id : ids) {
-        Candidate& candidate = candidates.find(id);
-        if (candidate.id == kEmpty) {
-          candidate = {id, 1};
-          seen[num_seen++] = candidates.place(candidate);
-        } else if (candidate.count != kChosen) {
-          ++candidate.count;
+    std::int64_t taken = -1;
+    if (fits) {
+      const std::span found(seen, count_found(example, counts, seen));
+      taken = select(found, counts, most_known - known, chosen, order);
+      for (const std::int32_t id : found) {  // what was not chosen can be drawn
+        counts[id] = 0;
+      }
+      for (std::int64_t i = 0; i < taken; ++i) {
+        counts[chosen[i]] = kChosen;
+        add_known(chosen[i]);
+      }
+      correct(own, known, out);
+      DrawnIds draws = behind_common_;
+      for (std::int64_t next = own; next < most_known;) {
+        if (const auto id = static_cast<std::int32_t>(draws.next()); counts[id] != kChosen) {
+          out.ids[next++] = id;
         }
       }
-    });
-    const auto given = static_cast<std::int64_t>(num_seen);
-    const std::int64_t taken = select({seen, static_cast<std::size_t>(given)}, candidates,
-                                      most_known - known, chosen, counts);
-    for (std::int64_t i = 0; i < taken; ++i) {
-      Candidate& candidate = candidates[chosen[i]];
-      candidate.count = kChosen;
-      add_known(candidate.id);
-    }
-    const auto drawn = static_cast<double>(options_.active - known);
-    const auto others = static_cast<double>(options_.units - known);
-    const auto of_drawn = static_cast<float>(drawn == 0 ? 0 : std::log(others / drawn));
-    std::fill_n(out.correction, own, 0.0F);
-    std::fill(out.correction + own, out.correction + most_known, of_drawn);
-    for (std::int64_t place = 0; place < num_common; ++place) {
-      out.common_correction[place] *= of_drawn;
-    }
-    DrawnIds draws = behind_common_;
-    while (own < most_known) {
-      const auto id = static_cast<std::int32_t>(draws.next());
-      Candidate& candidate = candidates.find(id);
-      if (candidate.id == kEmpty || candidate.count != kChosen) {
-        candidate = {id, kChosen};
-        out.ids[own++] = id;
+      for (std::int64_t i = 0; i < taken; ++i) {
+        counts[chosen[i]] = 0;
       }
+    }
+    for (const Label label : labels) {
+      counts[label] = 0;
     }
     return taken;
   }
 
  private:
-  // Puts the places of those that are taken into `chosen`; returns how many.
-  std::int64_t select(std::span<const std::uint32_t> seen, Candidates& candidates,
-                      std::int64_t room, std::uint32_t* chosen, std::uint32_t* counts) const {
+  // Lists the units that tables give, as they come, and counts the tables that do; units that are
+  // active already are left out. Returns how many.
+  std::size_t count_found(std::int64_t example, Count* counts, std::int32_t* seen) const {
+    std::size_t num_seen = 0;
+    in_.for_each_bucket(example, [&](std::span<const std::int32_t> ids) {
+      for (const std::int32_t id : ids) {
+        const Count count = counts[id];
+        seen[num_seen] = id;
+        num_seen += count == 0 ? 1 : 0;
+        counts[id] = static_cast<Count>(count + (count != kChosen ? 1 : 0));
+      }
+    });
+    return num_seen;
+  }
+
+  // Of the units after the `own` ones that are known, each drawn one stands for others.
+  void correct(std::int64_t own, std::int64_t known, const Output& out) const {
+    const auto drawn = static_cast<double>(options_.active - known);
+    const auto others = static_cast<double>(options_.units - known);
+    const auto of_drawn = static_cast<float>(drawn == 0 ? 0 : std::log(others / drawn));
+    std::fill_n(out.correction, own, 0.0F);
+    std::fill(out.correction + own, out.correction + options_.own(), of_drawn);
+    for (std::int64_t place = 0; place < options_.common(); ++place) {
+      out.common_correction[place] *= of_drawn;
+    }
+  }
+
+  // Puts those that are taken into `chosen`; returns how many.
+  std::int64_t select(std::span<const std::int32_t> seen, const Count* counts, std::int64_t room,
+                      std::int32_t* chosen, std::uint32_t* order) const {
     if (options_.selection != Selection::top) {
       const std::int64_t least =
           options_.selection == Selection::threshold ? options_.threshold : 1;
       std::int64_t taken = 0;
       for (std::size_t i = 0; i < seen.size() && taken < room; ++i) {
-        if (candidates[seen[i]].count >= least) {
+        if (counts[seen[i]] >= least) {
           chosen[taken++] = seen[i];
         }
       }
       return taken;
     }
     // A counting sort, the largest counts first, equal ones as they were seen.
-    std::fill_n(counts, most_ + 2, 0U);
-    for (const std::uint32_t place : seen) {
-      ++counts[most_ - candidates[place].count + 1];
+    std::fill_n(order, most_ + 2, 0U);
+    for (const std::int32_t id : seen) {
+      ++order[most_ - counts[id] + 1];
     }
     for (std::int64_t c = 0; c <= most_; ++c) {
-      counts[c + 1] += counts[c];
+      order[c + 1] += order[c];
     }
-    for (const std::uint32_t place : seen) {
-      const std::uint32_t to = counts[most_ - candidates[place].count]++;
+    for (const std::int32_t id : seen) {
+      const std::uint32_t to = order[most_ - counts[id]]++;
       if (to < room) {
-        chosen[to] = place;
+        chosen[to] = id;
       }
     }
     return std::min<std::int64_t>(room, static_cast<std::int64_t>(seen.size()));
@@ -186,9 +177,9 @@ class ExampleChoice {
   DrawnIds behind_common_ = draws_.behind(options_.common());
 };
 
-void run_each(KernelContext& run, const ActiveOptions& options) {
-  const ActiveInputs in(run);
-  const ExampleChoice choice(options, in);
+template <class Count>
+void run_each(KernelContext& run, const ActiveOptions& options, const ActiveInputs& in) {
+  const ExampleChoice<Count> choice(options, in);
   std::int64_t* const ids = run.out(0).data<std::int64_t>();
   float* const correction = run.out(1).data<float>();
   float* const common_correction = run.out(3).data<float>();
@@ -231,6 +222,19 @@ void run_each(KernelContext& run, const ActiveOptions& options) {
   *run.out(5).data<std::int64_t>() = found;
 }
 
+// A unit is given by so many tables at most.
+void run_by_count(KernelContext& run, const ActiveOptions& options) {
+  const ActiveInputs in(run);
+  const std::int64_t most = in.tables * in.probes;
+  if (most < ExampleChoice<std::uint8_t>::kChosen) {
+    run_each<std::uint8_t>(run, options, in);
+  } else if (most < ExampleChoice<std::uint16_t>::kChosen) {
+    run_each<std::uint16_t>(run, options, in);
+  } else {
+    run_each<std::uint32_t>(run, options, in);
+  }
+}
+
 Support takes_examples(Op op) {
   return op.attrs().get<bool>("shared") ? Support::no("shared by the batch") : Support{};
 }
@@ -242,7 +246,7 @@ void register_active_units(KernelTable& kernels) {
                                    .supports = takes_examples,
                                    .plan = [](const KernelContext& context) {
                                      return [options = active_options(*context.attrs)](
-                                                KernelContext& run) { run_each(run, options); };
+                                                KernelContext& run) { run_by_count(run, options); };
                                    }});
 }
 

@@ -44,7 +44,7 @@ class BlockHash {
       project(count, room.transformed, functions.data<float>(), room.projections);
       if (probes_ == 1) {
         join_signs(count, room.projections, room.codes);
-        return room.codes;
+        return folded(count, room.codes);
       }
     }
     for (std::int64_t i = 0; i < count; ++i) {
@@ -52,7 +52,7 @@ class BlockHash {
                          room.projections + i * spec_.num_functions(), probes_,
                          room.codes + i * codes_per_vector(), room.order);
     }
-    return room.codes;
+    return folded(count, room.codes);
   }
 
  private:
@@ -77,6 +77,15 @@ class BlockHash {
             reinterpret_cast<float*>(all + vectors),
             reinterpret_cast<std::int32_t*>(all + vectors + projections),
             {reinterpret_cast<std::int64_t*>(all + vectors + projections + codes), order}};
+  }
+
+  const std::int32_t* folded(std::int64_t count, std::int32_t* codes) const {
+    if (spec_.folds()) {
+      for (std::int64_t i = 0; i < count * codes_per_vector(); ++i) {
+        codes[i] = spec_.folded(codes[i]);
+      }
+    }
+    return codes;
   }
 
   void project(std::int64_t count, const float* vectors, const float* functions, float* out) const {

@@ -17,6 +17,7 @@ namespace antichain::cpu {
 namespace {
 
 constexpr std::int64_t kSparseTask = 1 << 13;  // multiplications
+constexpr std::size_t kRowsAtOnce = 16;
 
 // Calls f(columns, row_starts) with checked pointers.
 template <class F>
@@ -39,9 +40,20 @@ void add_dense_rows(const RowLoops& loops, const T* dense, T* out, std::int64_t 
       for (std::int64_t first = 0; first < width; first += kSummedColumns) {
         const std::int64_t columns = std::min(kSummedColumns, width - first);
         double sums[kSummedColumns] = {};
+        // Rows lie anywhere in memory: they are asked for when their turn is known, and added some
+        // at a time.
+        ScaledRow waiting[kRowsAtOnce];
+        std::size_t count = 0;
         each(row, [&](double factor, std::int64_t from) {
-          loops.add(factor, dense + from * width + first, sums, columns);
+          const T* const values = dense + from * width + first;
+          prefetch_row(values, columns * static_cast<std::int64_t>(sizeof(T)));
+          waiting[count++] = {factor, values};
+          if (count == kRowsAtOnce) {
+            loops.add({waiting, count}, sums, columns);
+            count = 0;
+          }
         });
+        loops.add({waiting, count}, sums, columns);
         for (std::int64_t i = 0; i < columns; ++i) {
           out[row * width + first + i] = convert<T>(sums[i]);
         }

@@ -40,17 +40,42 @@ template <class T>
   return sum;
 }
 
-template <class T>
-[[gnu::flatten]] void add(double factor, const void* row, double* sums, std::int64_t width) {
+// Sums of `kVectors` vectors stay in registers while all rows are added.
+template <class T, int kVectors>
+[[gnu::always_inline]] inline void add_columns(std::span<const ScaledRow> rows, std::int64_t first,
+                                               double* sums) {
   constexpr std::int64_t kStep = kLanes<double>;
-  const T* const values = static_cast<const T*>(row);
-  std::int64_t i = 0;
-  for (; i + kStep <= width; i += kStep) {
-    store_vector(sums + i,
-                 load_vector<double>(sums + i) + factor * load_vector<double>(values + i));
+  Doubles own[kVectors];
+  for (int part = 0; part < kVectors; ++part) {
+    own[part] = load_vector<double>(sums + first + part * kStep);
   }
-  for (; i < width; ++i) {
-    sums[i] += factor * static_cast<double>(values[i]);
+  for (const ScaledRow& scaled : rows) {
+    const T* const values = static_cast<const T*>(scaled.row) + first;
+    for (int part = 0; part < kVectors; ++part) {
+      own[part] += scaled.factor * load_vector<double>(values + part * kStep);
+    }
+  }
+  for (int part = 0; part < kVectors; ++part) {
+    store_vector(sums + first + part * kStep, own[part]);
+  }
+}
+
+template <class T>
+[[gnu::flatten]] void add(std::span<const ScaledRow> rows, double* sums, std::int64_t width) {
+  constexpr std::int64_t kStep = kLanes<double>;
+  constexpr int kVectors = 8;  // half of the registers of a level that has few
+  std::int64_t first = 0;
+  for (; first + kVectors * kStep <= width; first += kVectors * kStep) {
+    add_columns<T, kVectors>(rows, first, sums);
+  }
+  for (; first + kStep <= width; first += kStep) {
+    add_columns<T, 1>(rows, first, sums);
+  }
+  for (const ScaledRow& scaled : rows) {
+    const T* const values = static_cast<const T*>(scaled.row);
+    for (std::int64_t i = first; i < width; ++i) {
+      sums[i] += scaled.factor * static_cast<double>(values[i]);
+    }
   }
 }
 
@@ -69,12 +94,15 @@ template <class T>
 }
 
 template <class T>
-[[gnu::flatten]] void half_add(double factor, const void* row, double* sums, std::int64_t width) {
+[[gnu::flatten]] void half_add(std::span<const ScaledRow> rows, double* sums, std::int64_t width) {
   float values[kTile];
-  for (std::int64_t first = 0; first < width; first += kTile) {
-    const std::int64_t size = width - first < kTile ? width - first : kTile;
-    widen(static_cast<const T*>(row) + first, values, size);
-    add<float>(factor, values, sums + first, size);
+  for (const ScaledRow& scaled : rows) {
+    for (std::int64_t first = 0; first < width; first += kTile) {
+      const std::int64_t size = width - first < kTile ? width - first : kTile;
+      widen(static_cast<const T*>(scaled.row) + first, values, size);
+      const ScaledRow tile{scaled.factor, values};
+      add<float>({&tile, 1}, sums + first, size);
+    }
   }
 }
 

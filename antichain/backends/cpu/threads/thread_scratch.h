@@ -20,4 +20,8 @@ enum class ScratchUse { kernel, around_kernels };
 /// is the caller's until this thread asks again for the same use.
 std::byte* thread_scratch(std::size_t bytes, ScratchUse use = ScratchUse::kernel);
 
+/// Returns other memory of the calling thread, on a cache line, whose bytes are all 0. Whoever asks
+/// leaves it so: what was written is cheaper to clear than all of it.
+std::byte* zeroed_thread_scratch(std::size_t bytes);
+
 }  // namespace antichain::cpu
