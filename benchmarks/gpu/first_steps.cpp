@@ -11,31 +11,27 @@
 #include "antichain/backends/cuda/prepared_parts.h"
 #include "benchmarks/training_steps.h"
 
+namespace antichain::bench {
 namespace {
 
-using namespace antichain;
-
-std::vector<bench::StepCase> first_steps() {
-  const auto gpt = [](std::int64_t batch) {
-    return bench::gpt(batch,
-                      {.steps = 256, .width = 384, .heads = 6, .layers = 6, .vocabulary = 256});
+std::vector<StepCase> first_steps() {
+  const auto small_gpt = [](std::int64_t batch) {
+    return gpt(batch, {.steps = 256, .width = 384, .heads = 6, .layers = 6, .vocabulary = 256});
   };
-  const auto transformer = [](std::int64_t batch) {
-    return bench::transformer(batch, 512, 512, 8, bench::keep_gradients);
+  const auto layer = [](std::int64_t batch) {
+    return transformer(batch, 512, 512, 8, keep_gradients);
   };
-  const auto mlp = [](std::int64_t batch) {
-    return bench::mlp(batch, {1024, 1024, 10}, bench::adam);
-  };
-  const auto gru = [](std::int64_t batch) { return bench::gru(128, batch, 512, 512); };
-  return {{"gpt", 16, gpt},
-          {"gpt bf16", 16, gpt, bf16},
-          {"mobilenet", 128, bench::mobilenet},
-          {"mobilenet bf16", 128, bench::mobilenet, bf16},
-          {"resnet18", 128, bench::resnet},
-          {"resnet18 bf16", 128, bench::resnet, bf16},
-          {"transformer", 32, transformer, bf16},
-          {"mlp", 128, mlp},
-          {"gru", 64, gru}};
+  const auto wide_mlp = [](std::int64_t batch) { return mlp(batch, {1024, 1024, 10}, adam); };
+  const auto wide_gru = [](std::int64_t batch) { return gru(128, batch, 512, 512); };
+  return {{"gpt", 16, small_gpt},
+          {"gpt bf16", 16, small_gpt, bf16},
+          {"mobilenet", 128, mobilenet},
+          {"mobilenet bf16", 128, mobilenet, bf16},
+          {"resnet18", 128, resnet},
+          {"resnet18 bf16", 128, resnet, bf16},
+          {"transformer", 32, layer, bf16},
+          {"mlp", 128, wide_mlp},
+          {"gru", 64, wide_gru}};
 }
 
 class Watch {
@@ -52,8 +48,8 @@ class Watch {
   Clock::time_point last_ = Clock::now();
 };
 
-void measure(const bench::StepCase& step) {
-  bench::StepModel model = step.model(step.batch);
+void measure(const StepCase& step) {
+  StepModel model = step.model(step.batch);
   Watch watch;
   const std::unique_ptr<Session> session = step.session("cuda");
   std::cout << "{\"session\": " << watch.lap();
@@ -78,7 +74,7 @@ void measure(const bench::StepCase& step) {
 }
 
 int run(const std::string& wish) {
-  for (const bench::StepCase& step : first_steps()) {
+  for (const StepCase& step : first_steps()) {
     if (wish == "--list") {
       std::cout << step.name << '\n';
     } else if (wish == step.name) {
@@ -91,10 +87,11 @@ int run(const std::string& wish) {
 }
 
 }  // namespace
+}  // namespace antichain::bench
 
 int main(int argc, char** argv) {
   try {
-    return run(argc == 2 ? argv[1] : "");
+    return antichain::bench::run(argc == 2 ? argv[1] : "");
   } catch (const std::exception& error) {
     std::cerr << "bench_gpu_first_steps: " << error.what() << std::endl;
     return 1;
