@@ -39,17 +39,18 @@ class ChainWriter {
                   : "  constexpr long long groups = 1, group = 0;\n"
                     "  const long long first = (long long)blockIdx.x * kRows;\n";
     inside += read_from(Source::captured, "", "") + read_from(Source::state, "", "");
-    if (by_slabs()) {
-      inside += slabs_.fetches(fmt::format("memory + {}", slabs_at_), place_of("fetched_step"));
-    }
     for (int ahead = 0; ahead + 1 < shape_.buffers; ++ahead) {
       const std::string step = std::to_string(ahead);
       inside += fmt::format("  if (a.length > {}) {{\n{}  }}\n  end_copies();\n", step,
                             read_from(Source::sequence, place_of(step), step));
     }
+    if (by_slabs()) {
+      inside += slabs_.fetches(fmt::format("memory + {}", slabs_at_), place_of("fetched_step"));
+    }
     inside += "  for (long long n = 0; n < a.length; ++n) {\n";
     inside += fmt::format("    const long long at = {};\n", place_of("n"));
-    inside += fmt::format("    wait_for_copies<{}>();\n    __syncthreads();\n", shape_.buffers - 2);
+    inside += fmt::format("    wait_for_copies<{}>();\n    __syncthreads();\n",
+                          shape_.buffers - 2 + (by_slabs() ? slabs_.copies_behind_sequences() : 0));
     const std::string later = fmt::format("(n + {})", shape_.buffers - 1);
     inside += fmt::format("    if ({} < a.length) {{\n{}    }}\n    end_copies();\n", later,
                           read_from(Source::sequence, place_of(later),
