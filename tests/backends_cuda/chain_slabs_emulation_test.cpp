@@ -68,9 +68,9 @@ void check(emulated::Schedule schedule, emulated::Arrival arrival, int shift) {
       fetch();
     }
     for (int step = 0; step < kSteps; ++step) {
-      device::multiply_by_slabs<Form, kStages, kF.floats()>(out.data() + step * kF.columns * kPitch,
-                                                            sums.data(), left.data(), slabs.data(),
-                                                            place, fetch);
+      device::multiply_by_slabs<Form, kStages, kF.floats(), 0>(
+          out.data() + step * kF.columns * kPitch, sums.data(), left.data(), slabs.data(), place,
+          fetch);
     }
     device::wait_for_copies<0>();
   });

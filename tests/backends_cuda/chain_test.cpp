@@ -6,6 +6,7 @@
 
 #include "antichain/antichain.h"
 #include "antichain/backends/cuda/chains/chain_code.h"
+#include "antichain/backends/cuda/chains/chain_memory.h"
 #include "antichain/backends/cuda/chains/chain_slabs.h"
 #include "antichain/backends/cuda/chains/narrow_chain.h"
 #include "antichain/backends/cuda/core/kernel_compiler.h"
@@ -253,6 +254,36 @@ TEST_P(CudaChain, Compiles) {
     }
   }
   EXPECT_GT(chains, 0);
+}
+
+// The next value of a state is written over it where nobody reads the state any more.
+TEST(ChainMemory, NextStatesTakeTheMemoryOfStates) {
+  const auto memory_of_next = [](const std::function<StepResult(Var s, Var w)>& step) {
+    Graph graph;
+    const Var u = graph.input("u", f32, {4, 8}), ws = graph.input("ws", f32, {5, 8, 8});
+    const ChainResult found =
+        chain({u}, {ws}, [&](Var, const Vars& s, const Vars& x) { return step(s[0], x[0]); });
+    Vars wanted = found.ys;
+    wanted.push_back(found.last[0]);
+    const GraphCopy copy = run_passes(graph, wanted, {}, {});
+    const Op op = copy.values.back().producer();
+    const cuda::ChainBody body(op);
+    EXPECT_TRUE(body.support.yes) << body.support.reason;
+    const int next = body.results[0].value;
+    return cuda::memory_of_values(body, 1)[static_cast<std::size_t>(next)];
+  };
+  EXPECT_EQ(memory_of_next([](Var s, Var w) -> StepResult { return {{s + tanh(matmul(s, w))}}; }),
+            0);
+  // The state is read after the next value is there, or returned.
+  EXPECT_NE(memory_of_next([](Var s, Var w) -> StepResult {
+              const Var next = s + tanh(matmul(s, w));
+              return {{next}, {matmul(next, w) * s}};
+            }),
+            0);
+  EXPECT_NE(memory_of_next([](Var s, Var w) -> StepResult {
+              return {{s + tanh(matmul(s, w))}, {s}};
+            }),
+            0);
 }
 
 // Recurrent layers of few units, forwards and backwards, are walked by warps.

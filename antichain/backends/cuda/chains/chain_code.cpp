@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "antichain/backends/cuda/chains/chain_memory.h"
 #include "antichain/backends/cuda/chains/chain_slabs.h"
 #include "antichain/backends/cuda/elementwise/element_code.h"
 
@@ -22,7 +23,12 @@ std::size_t rounded_up(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
 class ChainWriter {
  public:
   ChainWriter(Op chain, const ChainBody& body, ChainShape shape)
-      : chain_(chain), layout_(chain), body_(body), shape_(shape), slabs_(chain, body, shape) {}
+      : chain_(chain),
+        layout_(chain),
+        body_(body),
+        shape_(shape),
+        slabs_(chain, body, shape),
+        memory_(memory_of_values(body, layout_.states)) {}
 
   ChainKernel write() {
     std::string inside = declare();
@@ -33,17 +39,18 @@ class ChainWriter {
                   : "  constexpr long long groups = 1, group = 0;\n"
                     "  const long long first = (long long)blockIdx.x * kRows;\n";
     inside += read_from(Source::captured, "", "") + read_from(Source::state, "", "");
-    if (by_slabs()) {
-      inside += slabs_.fetches(fmt::format("memory + {}", slabs_at_), place_of("fetched_step"));
-    }
     for (int ahead = 0; ahead + 1 < shape_.buffers; ++ahead) {
       const std::string step = std::to_string(ahead);
       inside += fmt::format("  if (a.length > {}) {{\n{}  }}\n  end_copies();\n", step,
                             read_from(Source::sequence, place_of(step), step));
     }
+    if (by_slabs()) {
+      inside += slabs_.fetches(fmt::format("memory + {}", slabs_at_), place_of("fetched_step"));
+    }
     inside += "  for (long long n = 0; n < a.length; ++n) {\n";
     inside += fmt::format("    const long long at = {};\n", place_of("n"));
-    inside += fmt::format("    wait_for_copies<{}>();\n    __syncthreads();\n", shape_.buffers - 2);
+    inside += fmt::format("    wait_for_copies<{}>();\n    __syncthreads();\n",
+                          shape_.buffers - 2 + (by_slabs() ? slabs_.copies_behind_sequences() : 0));
     const std::string later = fmt::format("(n + {})", shape_.buffers - 1);
     inside += fmt::format("    if ({} < a.length) {{\n{}    }}\n    end_copies();\n", later,
                           read_from(Source::sequence, place_of(later),
@@ -76,6 +83,9 @@ class ChainWriter {
   const ChainValue& value(int index) const { return body_.values[static_cast<std::size_t>(index)]; }
   std::int64_t columns_of(int index) const { return value(index).columns; }
   bool by_slabs() const { return shape_.slabs > 0; }
+  int memory_of(int index) const {
+    return index < 0 ? index : memory_[static_cast<std::size_t>(index)];
+  }
   // Whether a value has no memory of its own: its slabs have.
   bool is_passing(const ChainValue& kept) const { return by_slabs() && kept.kind == Kind::matrix; }
   std::int64_t row_pitch_of(const ChainValue& kept) const {
@@ -133,6 +143,10 @@ class ChainWriter {
       }
       const bool walks = kept.source == Source::sequence;
       const std::string_view type = storage_type(kept.dtype);
+      if (memory_[i] != static_cast<int>(i)) {
+        text += fmt::format("  {}* const v{} = v{};\n", type, i, memory_[i]);
+        continue;
+      }
       text += fmt::format("  {0}* const {1}{2} = ({0}*)(memory + {3});\n", type, walks ? "b" : "v",
                           i, bytes_);
       bytes_ +=
@@ -213,8 +227,8 @@ class ChainWriter {
   }
   std::string wait_before(const std::vector<int>& others_elements, const std::vector<int>& own,
                           const std::vector<int>& written) {
-    const auto in = [](const std::set<int>& set) {
-      return [&set](int one) { return set.contains(one); };
+    const auto in = [this](const std::set<int>& set) {
+      return [this, &set](int one) { return set.contains(memory_of(one)); };
     };
     const bool waits = std::ranges::any_of(others_elements, in(written_)) ||
                        std::ranges::any_of(others_elements, in(written_otherwise_)) ||
@@ -223,7 +237,9 @@ class ChainWriter {
     if (waits) {
       forget();
     }
-    read_by_others_.insert(others_elements.begin(), others_elements.end());
+    for (const int other : others_elements) {
+      read_by_others_.insert(memory_of(other));
+    }
     return waits ? "    __syncthreads();\n" : "";
   }
   void forget() {
@@ -246,15 +262,15 @@ class ChainWriter {
     text += wait_before({kSums}, {}, {product.out});
     text += fmt::format("    add_splits<kRows, {}, {}, {}>(v{}, (const Compute<{}>*)sums);\n",
                         out.columns, splits, type, product.out, type);
-    written_.insert(product.out);
+    written_.insert(memory_of(product.out));
     return text;
   }
 
   // Threads meet in there before anything is read, and again before elements are given.
   std::string by_slabs(const ChainProduct& product, std::size_t stage) {
     forget();
-    read_by_others_.insert(product.left.value);
-    (slabs_.gives_to_owners(stage) ? written_ : written_otherwise_).insert(product.out);
+    read_by_others_.insert(memory_of(product.left.value));
+    (slabs_.gives_to_owners(stage) ? written_ : written_otherwise_).insert(memory_of(product.out));
     return slabs_.multiply(stage, fmt::format("v{}", product.out),
                            column_at(product.left.value, product.left.first));
   }
@@ -310,7 +326,7 @@ class ChainWriter {
                                                 row_pitch_of(value(result.value)))
                                   : "column",
                           type, names.at(result.from));
-      (is_rows && whole ? written_ : written_otherwise_).insert(result.value);
+      (is_rows && whole ? written_ : written_otherwise_).insert(memory_of(result.value));
     }
     return text + "    }\n";
   }
@@ -331,7 +347,7 @@ class ChainWriter {
     std::string text;
     for (int i = 0; i < layout_.states; ++i) {
       const ChainOperand& from = body_.results[static_cast<std::size_t>(i)];
-      if (from.value == i && from.first == 0) {
+      if (memory_of(from.value) == i && from.first == 0) {
         continue;
       }
       const std::int64_t columns = columns_of(i);
@@ -350,9 +366,10 @@ class ChainWriter {
   const ChainBody& body_;
   ChainShape shape_;
   ChainSlabs slabs_;
+  std::vector<int> memory_;
   std::size_t bytes_ = 0, slabs_at_ = 0;
-  // Since threads last waited for each other: what was written, by the owners of the elements and
-  // otherwise, and what was read by others than those.
+  // Since threads last waited for each other: what memory was written, by the owners of the
+  // elements and otherwise, and what was read by others than those.
   std::set<int> written_, written_otherwise_, read_by_others_;
 };
 

@@ -73,6 +73,14 @@ int ChainSlabs::place_floats() const {
   return (floats + 3) / 4 * 4;
 }
 
+int ChainSlabs::copies_behind_sequences() const {
+  int slabs = 0;
+  for (const Product& product : products_) {
+    slabs += product.form.slabs();
+  }
+  return std::min(slabs, shape_.slabs - 1);
+}
+
 std::size_t ChainSlabs::floats() const {
   return static_cast<std::size_t>(place_floats()) * static_cast<std::size_t>(shape_.slabs);
 }
@@ -139,8 +147,8 @@ bool ChainSlabs::gives_to_owners(std::size_t stage) const {
 std::string ChainSlabs::multiply(std::size_t stage, std::string_view out,
                                  std::string_view left) const {
   return fmt::format(
-      "    multiply_by_slabs<Form{}, {}, {}>({}, (float*)sums, {}, slabs, place, fetch);\n", stage,
-      shape_.slabs, place_floats(), out, left);
+      "    multiply_by_slabs<Form{}, {}, {}, {}>({}, (float*)sums, {}, slabs, place, fetch);\n",
+      stage, shape_.slabs, place_floats(), stage == products_[0].stage ? 1 : 0, out, left);
 }
 
 }  // namespace antichain::cuda

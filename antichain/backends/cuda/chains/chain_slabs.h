@@ -21,6 +21,9 @@ class ChainSlabs {
  public:
   ChainSlabs(Op chain, const ChainBody& body, ChainShape shape);
 
+  /// Returns how many slabs are on their way at least that were asked for behind the sequences of a
+  /// step, when it begins: those of sequences are asked for at the beginning of the step before.
+  int copies_behind_sequences() const;
   std::size_t floats() const;      // of the ring of slabs
   std::size_t sum_floats() const;  // of sums that threads share
   /// Returns declarations that go before the kernel.

@@ -165,9 +165,9 @@ class ProductTile {
 
 // out[rows, columns] = left[rows, inner] · matrix, whose slabs arrive in the places of a ring of
 // kStages, one after the other from `place` on. `fetch` begins to copy the next one, which takes
-// the place that was read last. Threads meet before `left` is read. Elements of the result are
-// written by any thread.
-template <class Form, int kStages, int kPlaceFloats, class Fetch>
+// the place that was read last; since the last call kOthers copies of something else have begun.
+// Threads meet before `left` is read. Elements of the result are written by any thread.
+template <class Form, int kStages, int kPlaceFloats, int kOthers, class Fetch>
 void multiply_by_slabs(float* out, float* sums, const float* left, const float* slabs, int& place,
                        Fetch fetch) {
   constexpr ProductForm f = Form::kForm;
@@ -175,7 +175,11 @@ void multiply_by_slabs(float* out, float* sums, const float* left, const float* 
   ProductTile<Form> tile;
 #pragma unroll 1
   for (int first = 0; first < f.inner; first += kDepth) {
-    wait_for_copies<kStages - 2>();
+    if (first == 0) {
+      wait_for_copies<kStages - 2 + kOthers>();
+    } else {
+      wait_for_copies<kStages - 2>();
+    }
     __syncthreads();
     fetch();
     const int left_over = f.inner - first;
