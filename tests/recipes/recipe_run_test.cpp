@@ -311,7 +311,7 @@ TEST(GradientCheck, OfAnEstimateSaysItsStandardError) {
   EXPECT_FALSE(checked("backprop").standard_error);
   const GradientCheck mixed = checked("likelihood"),
                       few = checked("likelihood:mode=layer,copies=8,noise=rademacher");
-  EXPECT_EQ(mixed.standard_error, 0) << "more orthogonal copies than logits";
+  EXPECT_LT(mixed.standard_error, 1e-3) << "more orthogonal copies than logits";
   EXPECT_LT(mixed.max_relative_error(), 0.005);
   EXPECT_GT(few.standard_error, 0.5);
   EXPECT_GT(few.max_relative_error(), 0.2);

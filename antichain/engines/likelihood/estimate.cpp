@@ -175,7 +175,11 @@ class Estimate {
       is_exact = false;
       if (next.valid()) {
         const Var predicted = Feedback(next).predicted(sites_[site]);
-        predictions_[site] = {next, masked(site, clean_(sites_[site].value), predicted)};
+        // Whatever runs say about inactive units, little of the gradient is there.
+        const Var values = clean_(sites_[site].value);
+        const bool has_inactive = sites_[site].is_before_relu;
+        predictions_[site] = {next,
+                              has_inactive ? select(greater(values, 0), predicted, 0) : predicted};
         next = predictions_.at(site).predicted;
       }
     }

@@ -36,11 +36,11 @@ std::vector<Var> SiteRegion::results() const {
 }
 
 void SiteRegion::copy(Op op) {
-  const bool has_sites = std::ranges::any_of(
-      sites_, [op](const Site& site) { return site.chain.valid() && site.chain == op; });
-  if (has_sites) {
-    copy_chain(op);
-    return;
+  for (std::size_t i = 0; i < sites_.size(); ++i) {
+    if (sites_[i].chain.valid() && sites_[i].chain == op && is_touched(i)) {
+      copy_chain(op);
+      return;
+    }
   }
   if (hook_.statistics && has_noise_ && &op.def() == &batch_norm_def()) {
     copy_with_statistics(op);
