@@ -1,5 +1,5 @@
 // A training step of a table of words, of which a batch uses some: benchmarks/embeddings.
-//   bench_embeddings <rows> <lazy | whole> <mean | gru> <seconds>
+//   bench_embeddings <rows> <lazy | whole> <mean | gru> <seconds> [device]
 // Prints the median and the shortest time of a step as JSON. Fails when a lazy step has a value as
 // long as the table that is no state.
 #include <fmt/format.h>
@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "antichain/nn/layers.h"
 #include "antichain/nn/losses.h"
@@ -76,10 +77,10 @@ void check_values(const Executable& train, std::int64_t rows, bool lazy) {
           found.empty() ? "" : ", one by " + found[0]);
 }
 
-void run(std::int64_t rows, bool lazy, bool by_gru, double seconds) {
+void run(std::int64_t rows, bool lazy, bool by_gru, double seconds, const std::string& device) {
   using Clock = std::chrono::steady_clock;
   constexpr std::uint64_t kDifferent = 64;  // batches
-  Session session;
+  Session session({.device = device});
   Graph graph = session.graph();
   const Var loss = words_loss(graph, rows, by_gru);
   optim::StepOptions step;
@@ -91,6 +92,9 @@ void run(std::int64_t rows, bool lazy, bool by_gru, double seconds) {
   std::vector<Feeds> batches;
   for (std::uint64_t n = 0; n < kDifferent; ++n) {
     batches.push_back(feeds_of(rows, n));
+    for (auto& [name, value] : batches.back()) {
+      value = session.backend().to_device(value);
+    }
   }
   Results results;
   train.run_into(results, batches[0]);
@@ -111,11 +115,15 @@ void run(std::int64_t rows, bool lazy, bool by_gru, double seconds) {
 }  // namespace antichain::bench
 
 int main(int argc, char** argv) {
+  const std::vector<std::string> given(argv + 1, argv + argc);
   try {
-    const std::string form = argc == 5 ? argv[2] : "", model = argc == 5 ? argv[3] : "";
-    antichain::require((form == "lazy" || form == "whole") && (model == "mean" || model == "gru"),
-                       "usage: bench_embeddings <rows> <lazy | whole> <mean | gru> <seconds>");
-    antichain::bench::run(std::stoll(argv[1]), form == "lazy", model == "gru", std::stod(argv[4]));
+    const bool complete = given.size() == 4 || given.size() == 5;
+    const std::string form = complete ? given[1] : "", model = complete ? given[2] : "";
+    antichain::require(
+        (form == "lazy" || form == "whole") && (model == "mean" || model == "gru"),
+        "usage: bench_embeddings <rows> <lazy | whole> <mean | gru> <seconds> [device]");
+    antichain::bench::run(std::stoll(given[0]), form == "lazy", model == "gru", std::stod(given[3]),
+                          given.size() == 5 ? given[4] : "cpu");
   } catch (const std::exception& error) {
     fmt::print(stderr, "bench_embeddings: {}\n", error.what());
     return 1;

@@ -2,7 +2,7 @@
 
 #include "antichain/optim/gradient_step.h"
 #include "benchmarks/op_case.h"
-#include "benchmarks/resnet.h"
+#include "benchmarks/picture_models.h"
 
 namespace antichain::bench {
 
@@ -81,6 +81,11 @@ StepModel gru(std::int64_t steps, std::int64_t batch, std::int64_t inputs, std::
 StepModel resnet(std::int64_t batch) {
   return classifier({batch, kColours, kSide, kSide}, batch, momentum,
                     [](Var x) { return resnet18(x, kClasses); });
+}
+
+StepModel mobilenet(std::int64_t batch) {
+  return classifier({batch, kColours, kSide, kSide}, batch, momentum,
+                    [](Var x) { return mobilenet(x, kClasses); });
 }
 
 StepModel transformer(std::int64_t batch, std::int64_t steps, std::int64_t width,

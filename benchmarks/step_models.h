@@ -28,6 +28,7 @@ StepModel mlp(std::int64_t batch, const std::vector<std::int64_t>& widths,
               const Optimiser& optimiser);
 StepModel gru(std::int64_t steps, std::int64_t batch, std::int64_t inputs, std::int64_t hidden);
 StepModel resnet(std::int64_t batch);
+StepModel mobilenet(std::int64_t batch);
 StepModel transformer(std::int64_t batch, std::int64_t steps, std::int64_t width,
                       std::int64_t heads, const Optimiser& optimiser);
 /// A language model: embedded tokens, transformer layers that look back, logits of the next token.

@@ -26,6 +26,14 @@ Objective classify_logits(const ModelContext& context, Var logits) {
   return {.losses = nn::cross_entropy(logits, y), .hits = nn::is_correct(logits, y)};
 }
 
+// What a unit makes of its sum. Threshold units have no slope: they are for engines that need none.
+Var unit_of(Var sums, const std::string& units) {
+  if (units == "threshold") {
+    return cast(greater(sums, 0), sums.dtype());
+  }
+  return units == "sigmoid" ? sigmoid(sums) : relu(sums);
+}
+
 Objective build_mlp(const ModelContext& context) {
   const nn::DropoutOptions dropout{.rate = context.settings.number("dropout"),
                                    .training = context.training};
@@ -33,17 +41,21 @@ Objective build_mlp(const ModelContext& context) {
   x = reshape(x, {x.dim(0), kSide * kSide});
   for (const char* layer : {"hidden_1", "hidden_2"}) {
     const std::int64_t width = context.settings.integer(layer);
-    x = relu(nn::linear(x, width, {.name = layer, .weight = nn::he_normal}));
-    x = nn::dropout(x, dropout);
+    if (width > 0) {
+      x = unit_of(nn::linear(x, width, {.name = layer, .weight = nn::he_normal}),
+                  context.settings.text("units"));
+      x = nn::dropout(x, dropout);
+    }
   }
   return classify_logits(context, nn::linear(x, kClasses, {.name = "out"}));
 }
 
-// Convolution, norm, relu.
+// Convolution, norm or a bias instead, relu.
 Var conv_unit(const ModelContext& context, Var x, std::int64_t channels, const std::string& name) {
   const ScopeGuard scope(context.graph, name);
-  x = nn::conv2d(x, channels, {3, 3}, {.padding = {1, 1}, .bias = false, .weight = nn::he_normal});
-  return relu(nn::batch_norm(x, {.name = "norm", .training = context.training}));
+  const bool norm = context.settings.text("norm") == "batch";
+  x = nn::conv2d(x, channels, {3, 3}, {.padding = {1, 1}, .bias = !norm, .weight = nn::he_normal});
+  return relu(norm ? nn::batch_norm(x, {.name = "norm", .training = context.training}) : x);
 }
 
 Objective build_cnn(const ModelContext& context) {
@@ -71,7 +83,12 @@ Recipe mlp_recipe(const std::string& name, const std::string& what, Load load,
           .summary = "a perceptron with two hidden layers on " + what,
           .options = with_training_options(
               {{"hidden_1", kInteger, "512", "width of the first hidden layer", 1, 65536},
-               {"hidden_2", kInteger, "256", "width of the second hidden layer", 1, 65536},
+               {"hidden_2", kInteger, "256", "width of the second hidden layer; 0: none", 0, 65536},
+               {.name = "units",
+                .kind = OptionKind::choice,
+                .fallback = "relu",
+                .doc = "of the hidden layers; threshold: 0 or 1, for engines that need no slope",
+                .choices = {"relu", "sigmoid", "threshold"}},
                dropout_option("0.2")},
               defaults),
           .prepare = [load](const RecipeContext& context) {
@@ -107,6 +124,11 @@ Recipe cnn_recipe(const std::string& name, const std::string& what, Load load,
                                          1, 1024},
                                         {"shift", kInteger, model.shift,
                                          "pixels by which training images move at random", 0, 14},
+                                        {.name = "norm",
+                                         .kind = OptionKind::choice,
+                                         .fallback = "batch",
+                                         .doc = "behind the convolutions",
+                                         .choices = {"batch", "none"}},
                                         dropout_option("0.3")},
                                        defaults),
       .prepare = [load, flips = model.flips](const RecipeContext& context) {

@@ -54,8 +54,67 @@ Task hyperspectral_task(const RecipeContext& context) {
   return odenet_task(std::move(data), bands);
 }
 
+using Fallbacks = std::vector<std::pair<const char*, const char*>>;
+
+void set_fallbacks(Settings& settings, const Fallbacks& fallbacks) {
+  for (const auto& [name, value] : fallbacks) {
+    settings.set_fallback(name, value);
+  }
+}
+
+constexpr const char *kNoPaper = "no", *kPaper = "paper", *kTalk = "talk";
+
+OptionSpec published_option(const std::string& doc, std::vector<std::string> choices) {
+  choices.insert(choices.begin(), kNoPaper);
+  return {.name = "published",
+          .kind = OptionKind::choice,
+          .fallback = kNoPaper,
+          .doc = doc + "; what is set besides counts",
+          .choices = std::move(choices)};
+}
+
+// Günther, Ruthotto, Schroder, Cyr and Gauger, 2020, section 4, and the talk by the same people.
+void settle_peaks(Settings& settings) {
+  const std::string& published = settings.text("published");
+  if (published == kPaper) {
+    set_fallbacks(settings, {{"time", "1"},
+                             {"activation", "smooth-relu"},
+                             {"initial", "0.001"},
+                             {"tikhonov", "1e-7"},
+                             {"smoothness", "1e-5"},
+                             {"closing", "1e-7"},
+                             {"optimiser", "lbfgs"},
+                             {"line_search", "backtracking"},
+                             {"lr", "1"},
+                             {"schedule", "constant"},
+                             {"batch", "5000"},
+                             {"epochs", "130"}});
+  } else if (published == kTalk) {
+    set_fallbacks(settings, {{"time", "5"}, {"initial", "1e-6"}, {"tikhonov", "1e-5"}});
+  }
+}
+
 // 556 spectra make few steps an epoch and are soon learnt by heart.
 void settle_for_few_spectra(Settings& settings) {
+  if (settings.text("published") == kPaper) {
+    set_fallbacks(settings, {{"scene", "indian-pines"},
+                             {"width", "220"},
+                             {"layers", "29"},
+                             {"time", "20"},
+                             {"initial", "0.001"},
+                             {"tikhonov", "1e-7"},
+                             {"smoothness", "1e-7"},
+                             {"closing", "1e-7"},
+                             {"optimiser", "lbfgs"},
+                             {"line_search", "backtracking"},
+                             {"pairs", "20"},
+                             {"lr", "1"},
+                             {"schedule", "constant"},
+                             {"weight_decay", "0"},
+                             {"batch", "4000"},
+                             {"epochs", "130"}});
+    return;
+  }
   if (settings.text("scene") == "indian-pines") {
     settings.set_fallback("epochs", "200");
     settings.set_fallback("lr", "0.005");
@@ -66,24 +125,32 @@ void settle_for_few_spectra(Settings& settings) {
 }  // namespace
 
 Recipe peaks_odenet_recipe() {
+  std::vector<OptionSpec> options = odenet_options("8", "32", "5");
+  options.insert(options.begin(),
+                 published_option("paper: T = 1, smooth-relu, L-BFGS on all examples, talk: T = 5, "
+                                  "tanh, nearly no first weights",
+                                  {kPaper, kTalk}));
   return {.name = "peaks-odenet",
           .summary = "a deep residual network finds the level bands of MATLAB's peaks function",
           .options = with_training_options(
-              odenet_options("8", "32", "5"),
+              std::move(options),
               {.epochs = "400", .batch = "100", .lr = "0.01", .schedule = "cosine"}),
-          .prepare = [](const RecipeContext& context) {
-            data::Splits data = data::peaks({.seed = context.seed});
-            data.test = std::move(data.validation);
-            data.validation = nullptr;
-            return odenet_task(std::move(data), 2);
-          }};
+          .prepare =
+              [](const RecipeContext& context) {
+                data::Splits data = data::peaks({.seed = context.seed});
+                data.test = std::move(data.validation);
+                data.validation = nullptr;
+                return odenet_task(std::move(data), 2);
+              },
+          .settle = settle_peaks};
 }
 
 Recipe hyperspectral_odenet_recipe() {
   std::vector<OptionSpec> options = odenet_options("64", "16", "5");
   options.insert(
       options.begin(),
-      {{.name = "scene",
+      {published_option("paper: indian-pines, 29 layers of 220 channels, T = 20, L-BFGS", {kPaper}),
+       {.name = "scene",
         .kind = OptionKind::choice,
         .fallback = "salinas-a",
         .doc = "salinas-a: the whole scene; indian-pines: 695 of its spectra, 5-fold",

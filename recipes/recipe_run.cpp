@@ -11,6 +11,7 @@
 #include "antichain/ops/rows/reduce.h"
 #include "antichain/ops/state/state_ops.h"
 #include "antichain/runtime/expected_sizes.h"
+#include "recipes/engine_facts.h"
 #include "recipes/nested_iteration.h"
 #include "recipes/precision.h"
 #include "recipes/training_options.h"
@@ -104,7 +105,9 @@ RecipeRun::RecipeRun(const Recipe& recipe, RecipeContext context)
       session_(session_options(context_)),
       task_(prepared(recipe_, context_, session_)),
       train_graph_(session_.graph()),
-      evaluation_graph_(session_.graph()) {}
+      evaluation_graph_(session_.graph()) {
+  tell_engines(session_, context_, batches()->batches_per_epoch());
+}
 
 ModelContext RecipeRun::model_context(Graph& graph, bool training) const {
   graph.choose_engines(context_.engines());
@@ -117,8 +120,10 @@ std::int64_t RecipeRun::batch_size() const {
 
 std::unique_ptr<data::Batches> RecipeRun::batches() const {
   return std::make_unique<data::Batches>(
-      task_.data.train,
-      data::BatchesOptions{.batch = batch_size(), .seed = context_.seed, .augment = task_.augment});
+      task_.data.train, data::BatchesOptions{.batch = batch_size(),
+                                             .same_order = has_fixed_order(context_.settings),
+                                             .seed = context_.seed,
+                                             .augment = task_.augment});
 }
 
 data::Batch RecipeRun::first_batch() const {
@@ -171,45 +176,6 @@ DimEnv RecipeRun::sizes_of_the_step() {
     env.bind(step().graph().dim(name).symbol(), size);
   }
   return env;
-}
-
-std::vector<DeviceChoice> RecipeRun::device_choices() {
-  Graph& compiled = step().graph();
-  const DimEnv env = sizes_of_the_step();
-  std::vector<DeviceChoice> choices;
-  for (std::uint32_t id = 0; id < compiled.num_ops(); ++id) {
-    const Op op = compiled.op(OpId{id});
-    if (std::string how = session_.explain(op, env); !how.empty()) {
-      choices.push_back({op.describe(), std::move(how)});
-    }
-  }
-  return choices;
-}
-
-std::vector<EngineExplanation> RecipeRun::explain_engines() {
-  Graph& built = graph();
-  std::vector<EngineExplanation> choices;
-  for (std::uint32_t id = 0; id < built.num_ops(); ++id) {
-    const Op op = built.op(OpId{id});
-    const EngineChoice choice = engine_choice(op);
-    if (choice.is_backprop()) {
-      continue;
-    }
-    if (std::string how = session_.engines().find(choice.name()).explain(op); !how.empty()) {
-      choices.push_back({op.describe(), choice.str(), std::move(how)});
-    }
-  }
-  return choices;
-}
-
-std::optional<KeptStates> RecipeRun::kept_states() {
-  Graph& compiled = step().graph();
-  const DimEnv env = sizes_of_the_step();
-  std::optional<KeptStates> longest;
-  for (const KeptStates& kept : antichain::kept_states(compiled, env)) {
-    longest = !longest || kept.steps > longest->steps ? kept : longest;
-  }
-  return longest;
 }
 
 Graph& RecipeRun::graph() {
@@ -290,6 +256,7 @@ void RecipeRun::start_from(RecipeRun& shallower) {
       session_.states().set(state.name, refined_layers(value, refines_linearly(context_.settings)));
     }
   }
+  start_from_kept_states(session_.states(), shallower.session().states());
 }
 
 TrainResult RecipeRun::train(TrainOptions options) {
@@ -310,54 +277,32 @@ TrainResult RecipeRun::train(TrainOptions options) {
   return trainer.run();
 }
 
-Score RecipeRun::evaluate(const std::string& part) {
+Evaluation RecipeRun::evaluation_of(const std::string& part) {
   for (const Evaluation& evaluation : evaluations()) {
     if (evaluation.name == part) {
-      return antichain::evaluate(evaluation);
+      return evaluation;
     }
   }
   fail<InvalidArgument>("recipe '{}' has no {} data", recipe_.name, part);
 }
 
-RunSummary RecipeRun::summarize(const TrainResult& result) {
-  const auto test = result.scores.find("test");
-  const Score score = test != result.scores.end() ? test->second : Score{};
-  return {.train_loss = result.train_loss,
-          .test_accuracy = score.accuracy,
-          .test_loss = score.loss,
-          .metrics = score.metrics,
-          .reports = last_reports(result.history),
-          .seconds = result.seconds,
-          .samples_per_second = static_cast<double>(result.samples) / result.seconds,
-          .peak_bytes = peak_bytes(),
-          .parameters = num_parameters(),
-          .steps = result.steps,
-          .epochs = result.epochs};
+Score RecipeRun::evaluate(const std::string& part) {
+  return antichain::evaluate(evaluation_of(part));
 }
 
-std::map<std::string, double> last_reports(const History& history) {
-  std::map<std::string, double> last;
-  for (const auto& [name, curve] : history) {
-    if (name.starts_with(kReportPrefix) && !curve.empty()) {
-      last[name.substr(kReportPrefix.size())] = curve.back().value;
-    }
-  }
-  return last;
+Score RecipeRun::evaluate(const data::DatasetPtr& examples) {
+  Evaluation evaluation = evaluation_of("test");
+  evaluation.set = examples;
+  return antichain::evaluate(evaluation);
 }
 
-std::int64_t RecipeRun::num_parameters() {
-  std::int64_t count = 0;
-  for (const Var parameter : parameters(graph())) {
-    count += session_.states().get(state_name(parameter)).numel();
-  }
-  return count;
-}
-
-std::int64_t RecipeRun::peak_bytes() {
-  std::size_t bytes = session_.states().bytes();
-  bytes += step_ ? step_->memory_bytes() : 0;
-  bytes += evaluation_ ? evaluation_->memory_bytes() : 0;
-  return static_cast<std::int64_t>(bytes);
+data::DatasetPtr RecipeRun::perturbed(const std::string& part, const Perturbation& perturbation) {
+  const Evaluation evaluation = evaluation_of(part);
+  Graph graph = session_.graph();
+  const PerturbedInputs moved =
+      perturbed_inputs(session_, task_, model_context(graph, false), perturbation, first_batch());
+  const Executable executable = session_.compile(moved.values, {.compiler = context_.compiler});
+  return perturbed_set(executable, moved.names, evaluation.set, evaluation.batch);
 }
 
 }  // namespace antichain

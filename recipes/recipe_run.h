@@ -10,6 +10,7 @@
 #include "antichain/passes/memory/kept_states.h"
 #include "antichain/session/session.h"
 #include "antichain/train/trainer.h"
+#include "recipes/perturbation.h"
 #include "recipes/recipe.h"
 
 namespace antichain {
@@ -49,6 +50,11 @@ class RecipeRun {
   TrainResult train(TrainOptions options);
   /// Evaluates one part of the data ("validation", "test") with the states as they are.
   Score evaluate(const std::string& part);
+  /// Likewise, on other examples than those of the data.
+  Score evaluate(const data::DatasetPtr& examples);
+  /// Returns the examples of a part with their inputs moved, by gradients of this model where that
+  /// is asked for; see perturbed_inputs.
+  data::DatasetPtr perturbed(const std::string& part, const Perturbation& perturbation);
   RunSummary summarize(const TrainResult& result);
 
   /// Returns the training step: yields the loss of a batch and writes the updates.
@@ -82,6 +88,7 @@ class RecipeRun {
   void start_from(RecipeRun& shallower);
   ModelContext model_context(Graph& graph, bool training) const;
   std::vector<Evaluation> evaluations();
+  Evaluation evaluation_of(const std::string& part);
 
   const Recipe& recipe_;
   RecipeContext context_;

@@ -62,18 +62,23 @@ Task prepare_agnews(const RecipeContext& context) {
 }
 
 constexpr std::int64_t kSignals = 9, kTimes = 128;
-constexpr const char *kGruCell = "gru", *kImplicitCell = "implicit", *kLstmCell = "lstm";
+constexpr const char *kGruCell = "gru", *kImplicitCell = "implicit", *kLstmCell = "lstm",
+                     *kMixedCell = "mixed";
 
 // The states of the last recurrent layer at all times, called alike whatever the cell is.
 Var har_states(const Settings& settings, Var xs) {
   const std::int64_t hidden = settings.integer("hidden");
   const std::string& cell = settings.text("cell");
-  nn::RecurrentOptions options{.name = cell == kImplicitCell ? "implicit_gru" : cell,
+  const bool is_mixed = cell == kMixedCell;
+  nn::RecurrentOptions options{.name = cell == kImplicitCell ? "implicit_gru"
+                                       : is_mixed            ? kGruCell
+                                                             : cell,
                                .layers = settings.integer("layers")};
   if (cell == kImplicitCell) {
     options.step = settings.number("step");
     return nn::implicit_gru(xs, hidden, options).all;
   }
+  options.implicit_on_coarse_grids = is_mixed;
   require(settings.number("step") == 1, "the option step is for cell={}", kImplicitCell);
   return (cell == kLstmCell ? nn::lstm : nn::gru)(xs, hidden, options, Place::current()).all;
 }
@@ -114,8 +119,9 @@ Recipe har_gru_recipe() {
                 .kind = OptionKind::choice,
                 .fallback = kGruCell,
                 .doc = "of the recurrent layers; implicit: a GRU as implicit Euler steps, which "
-                       "the coarse grids of engine multigrid can take long",
-                .choices = {kGruCell, kImplicitCell, kLstmCell}},
+                       "the coarse grids of engine multigrid can take long; mixed: a GRU with "
+                       "such steps on coarse grids alone",
+                .choices = {kGruCell, kImplicitCell, kLstmCell, kMixedCell}},
                {"step", kNumber, "1", "step size of cell=implicit", 1e-3, 1e3},
                {"hidden", kInteger, "100", "units of a recurrent layer", 1, 4096},
                {"layers", kInteger, "1", "recurrent layers", 1, 16},

@@ -1,5 +1,7 @@
 #include "antichain/data/spirals.h"
 
+#include <algorithm>
+
 #include "antichain/nn/layers.h"
 #include "antichain/nn/losses.h"
 #include "antichain/ops/elementwise/elementwise.h"
@@ -11,6 +13,7 @@ namespace antichain {
 namespace {
 
 constexpr std::int64_t kTrainPoints = 1000, kTestPoints = 1000;
+constexpr const char* kForward = "forward";  // the engine
 constexpr std::int64_t kTrainStream = 0, kTestStream = 1;
 
 std::vector<OptionSpec> spirals_options() {
@@ -28,7 +31,9 @@ std::vector<OptionSpec> spirals_options() {
 // Forward mode runs the model once per weight and step, so it gets a model and a number of epochs
 // that end in seconds.
 void settle_fallbacks(Settings& settings) {
-  if (settings.text("engine") == "forward") {
+  const std::vector<EnginePlan::Part> parts = EnginePlan::parse(settings.text("engine")).parts();
+  if (std::ranges::count(parts, kForward, [](const auto& part) { return part.engine.name(); }) >
+      0) {
     settings.set_fallback("hidden", "12");
     settings.set_fallback("epochs", "25");
   }

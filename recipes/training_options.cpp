@@ -30,7 +30,7 @@ constexpr std::pair<const char*, const char*> kNothingForLbfgs[] = {
 // Those whose rule looks at all of a parameter.
 constexpr const char* kNeedAllRows[] = {"lars", "lamb"};
 
-struct Choice {
+struct StepSettings {
   const Settings& settings;
   Schedule lr;
   optim::StepOptions step;
@@ -47,61 +47,74 @@ struct Choice {
 
 struct NamedOptimiser {
   std::string name;
-  std::function<std::vector<Var>(Var loss, const Choice& choice)> build;
+  std::function<std::vector<Var>(Var loss, const StepSettings& chosen)> build;
 };
 
-optim::AdamOptions adam_options(const Choice& choice) {
-  return {.lr = choice.lr, .weight_decay = choice.decay(), .step = choice.step};
+optim::AdamOptions adam_options(const StepSettings& chosen) {
+  return {.lr = chosen.lr, .weight_decay = chosen.decay(), .step = chosen.step};
 }
 
-std::vector<Var> build_sgd(Var loss, const Choice& choice, bool nesterov) {
-  return optim::sgd(loss, {.lr = choice.lr,
-                           .momentum = choice.momentum(),
+std::vector<Var> build_sgd(Var loss, const StepSettings& chosen, bool nesterov) {
+  return optim::sgd(loss, {.lr = chosen.lr,
+                           .momentum = chosen.momentum(),
                            .nesterov = nesterov,
-                           .weight_decay = choice.decay(),
-                           .step = choice.step});
+                           .weight_decay = chosen.decay(),
+                           .step = chosen.step});
+}
+
+// In the order of optim::LineSearch.
+constexpr const char* kLineSearches[] = {"wolfe", "backtracking", "none"};
+
+optim::LineSearch line_search_of(const Settings& settings) {
+  const auto* const found = std::ranges::find(kLineSearches, settings.text("line_search"));
+  return static_cast<optim::LineSearch>(found - std::begin(kLineSearches));
 }
 
 const std::vector<NamedOptimiser>& optimisers() {
   static const std::vector<NamedOptimiser> all = {
-      {"sgd", [](Var loss, const Choice& choice) { return build_sgd(loss, choice, false); }},
-      {"nesterov", [](Var loss, const Choice& choice) { return build_sgd(loss, choice, true); }},
-      {"adam",
-       [](Var loss, const Choice& choice) { return optim::adam(loss, adam_options(choice)); }},
+      {"sgd", [](Var loss, const StepSettings& chosen) { return build_sgd(loss, chosen, false); }},
+      {"nesterov",
+       [](Var loss, const StepSettings& chosen) { return build_sgd(loss, chosen, true); }},
+      {"adam", [](Var loss,
+                  const StepSettings& chosen) { return optim::adam(loss, adam_options(chosen)); }},
       {"adamw",
-       [](Var loss, const Choice& choice) { return optim::adamw(loss, adam_options(choice)); }},
+       [](Var loss, const StepSettings& chosen) {
+         return optim::adamw(loss, adam_options(chosen));
+       }},
       {"rmsprop",
-       [](Var loss, const Choice& choice) {
-         return optim::rmsprop(loss, {.lr = choice.lr,
-                                      .momentum = choice.momentum(),
-                                      .weight_decay = choice.decay(),
-                                      .step = choice.step});
+       [](Var loss, const StepSettings& chosen) {
+         return optim::rmsprop(loss, {.lr = chosen.lr,
+                                      .momentum = chosen.momentum(),
+                                      .weight_decay = chosen.decay(),
+                                      .step = chosen.step});
        }},
       {"adagrad",
-       [](Var loss, const Choice& choice) {
+       [](Var loss, const StepSettings& chosen) {
          return optim::adagrad(
-             loss, {.lr = choice.lr, .weight_decay = choice.decay(), .step = choice.step});
+             loss, {.lr = chosen.lr, .weight_decay = chosen.decay(), .step = chosen.step});
        }},
       {"lars",
-       [](Var loss, const Choice& choice) {
-         return optim::lars(loss, {.lr = choice.lr,
-                                   .momentum = choice.momentum(),
-                                   .weight_decay = choice.decay(),
-                                   .step = choice.step});
+       [](Var loss, const StepSettings& chosen) {
+         return optim::lars(loss, {.lr = chosen.lr,
+                                   .momentum = chosen.momentum(),
+                                   .weight_decay = chosen.decay(),
+                                   .step = chosen.step});
        }},
-      {"lamb",
-       [](Var loss, const Choice& choice) { return optim::lamb(loss, adam_options(choice)); }},
+      {"lamb", [](Var loss,
+                  const StepSettings& chosen) { return optim::lamb(loss, adam_options(chosen)); }},
       {kLbfgs,
-       [](Var loss, const Choice& choice) {
-         require(choice.plain(),
+       [](Var loss, const StepSettings& chosen) {
+         require(chosen.plain(),
                  "optimiser=lbfgs has a line search of its own: schedule, warm_up, "
                  "weight_decay, clip, accumulate and lazy_rows must be left alone");
-         require(!precision_of(choice.settings).scales_loss,
+         require(!precision_of(chosen.settings).scales_loss,
                  "optimiser=lbfgs does not scale the loss: use another precision than {}",
-                 precision_of(choice.settings).name);
-         return optim::lbfgs(loss, {.lr = choice.settings.number("lr"),
-                                    .engine = choice.step.engine,
-                                    .gradient_at = choice.step.gradient_at});
+                 precision_of(chosen.settings).name);
+         return optim::lbfgs(loss, {.lr = chosen.settings.number("lr"),
+                                    .history = chosen.settings.integer("pairs"),
+                                    .engine = chosen.step.engine,
+                                    .gradient_at = chosen.step.gradient_at,
+                                    .line_search = line_search_of(chosen.settings)});
        }},
   };
   return all;
@@ -155,12 +168,21 @@ std::vector<OptionSpec> with_training_options(std::vector<OptionSpec> own,
       {"warm_up", kNumber, defaults.warm_up, "epochs in which the learning rate rises from 0", 0},
       {"weight_decay", kNumber, defaults.weight_decay, "pull of the parameters towards 0", 0},
       {"momentum", kNumber, "0.9", "of sgd, nesterov, lars and rmsprop", 0, 0.999},
+      {"pairs", kInteger, "10", "changes of parameters and gradient that lbfgs keeps", 1, 1000},
+      choice("line_search", kLineSearches[0],
+             "of lbfgs; wolfe: by losses and gradients, backtracking: halves lr until the loss is "
+             "small enough, none: steps of lr, one gradient each",
+             {std::begin(kLineSearches), std::end(kLineSearches)}),
       {"clip", kNumber, "0", "largest norm of the gradient; 0: any", 0},
       {"accumulate", kInteger, "1", "runs whose gradients make one step", 1, 1e6},
       {"lazy_rows", kInteger, defaults.lazy_rows,
        "1: rows of tables of words or features stay as they are in steps without them", 0, 1},
       {"patience", kInteger, defaults.patience,
        "epochs without progress before training ends with the best parameters; 0: never", 0, 1e6},
+      choice("order", "new",
+             "of the examples; new: in each epoch another one, fixed: in all that of the first, so "
+             "that the same batches come again",
+             {"new", "fixed"}),
       precision_option(),
       {"engine", OptionKind::text, "backprop",
        "who computes the gradients, of chains where the model has one and of everything otherwise, "
@@ -197,15 +219,17 @@ std::vector<Var> build_updates(Var loss, const Settings& settings, const UpdateP
   if (precision_of(settings).scales_loss) {
     step.loss_scaling = kLossScaling;
   }
-  const Choice choice{.settings = settings,
-                      .lr = schedule_of(settings, plan.steps_per_epoch),
-                      .step = std::move(step)};
+  const StepSettings chosen{.settings = settings,
+                            .lr = schedule_of(settings, plan.steps_per_epoch),
+                            .step = std::move(step)};
   const auto optimiser =
       std::find_if(optimisers().begin(), optimisers().end(), [&](const NamedOptimiser& candidate) {
         return candidate.name == settings.text("optimiser");
       });
   ensure(optimiser != optimisers().end(), "an optimiser that is no choice");
-  return optimiser->build(loss, choice);
+  require(optimiser->name == kLbfgs || line_search_of(settings) == optim::LineSearch::wolfe,
+          "line_search={} is for optimiser=lbfgs", settings.text("line_search"));
+  return optimiser->build(loss, chosen);
 }
 
 }  // namespace antichain

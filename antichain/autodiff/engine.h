@@ -82,6 +82,9 @@ class GradientEngine {
   /// Says whether it wants to be given the losses of the examples rather than their mean: whoever
   /// knows them names them in GradOptions::at.
   virtual bool wants_example_losses() const { return false; }
+  /// Says whether a recurrence that is linear in its state had better be built as an affine_scan,
+  /// all steps at once, than as a chain that names it.
+  virtual bool scans_recurrences() const { return false; }
 
   /// Returns how it is set by a choice: its options, then those of the session, then fallbacks.
   /// Throws InvalidArgument on an option that it does not have and on a value that does not fit.

@@ -49,10 +49,10 @@ bool is_ours(std::string_view name) {
 
 }  // namespace
 
-struct CodeCache::Place {
-  explicit Place(fs::path where) : path(std::move(where)) {}
+struct CodeCache::LazyFolder {
+  explicit LazyFolder(fs::path where) : path(std::move(where)) {}
 
-  const PrivateFolder& folder() {
+  const PrivateFolder& open() {
     // Not by std::call_once: a shared library that links this one would export what it makes.
     const std::lock_guard lock(mutex);
     if (!opened) {
@@ -67,13 +67,14 @@ struct CodeCache::Place {
 };
 
 CodeCache::CodeCache(const fs::path& folder, std::uintmax_t max_bytes)
-    : place_(folder.empty() ? nullptr : std::make_shared<Place>(folder)), max_bytes_(max_bytes) {}
+    : folder_(folder.empty() ? nullptr : std::make_shared<LazyFolder>(folder)),
+      max_bytes_(max_bytes) {}
 
 std::optional<std::string> CodeCache::load(const std::string& key) const {
-  if (!place_) {
+  if (!folder_) {
     return std::nullopt;
   }
-  const PrivateFolder& folder = place_->folder();
+  const PrivateFolder& folder = folder_->open();
   const std::string name = name_of(key);
   const std::optional<std::string> bytes = folder.read(name, max_bytes_);
   if (!bytes) {
@@ -89,23 +90,23 @@ std::optional<std::string> CodeCache::load(const std::string& key) const {
 }
 
 void CodeCache::store(const std::string& key, const std::string& bytes) const {
-  if (!place_) {
+  if (!folder_) {
     return;
   }
   if (looks_for_room(key, bytes.size(), max_bytes_)) {
     make_room();
   }
-  place_->folder().write(name_of(key), digest_of(key, bytes) + bytes);
+  folder_->open().write(name_of(key), digest_of(key, bytes) + bytes);
 }
 
 void CodeCache::remove(const std::string& key) const {
-  if (place_) {
-    place_->folder().remove(name_of(key));
+  if (folder_) {
+    folder_->open().remove(name_of(key));
   }
 }
 
 void CodeCache::make_room() const {
-  const PrivateFolder& folder = place_->folder();
+  const PrivateFolder& folder = folder_->open();
   std::vector<PrivateFolder::File> files = folder.files();
   std::erase_if(files, [](const PrivateFolder::File& file) { return !is_ours(file.name); });
   std::uintmax_t total = 0;

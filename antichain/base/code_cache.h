@@ -28,10 +28,10 @@ class CodeCache {
   void remove(const std::string& key) const;
 
  private:
-  struct Place;  // opened when something is first loaded or stored
+  struct LazyFolder;  // opened when something is first loaded or stored
   void make_room() const;
 
-  std::shared_ptr<Place> place_;  // none: nothing is kept
+  std::shared_ptr<LazyFolder> folder_;  // none: nothing is kept
   std::uintmax_t max_bytes_;
 };
 

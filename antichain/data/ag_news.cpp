@@ -27,10 +27,10 @@ LabelledTexts read_labelled_texts(ByteSource& source, std::int64_t num_classes) 
   LabelledTexts read;
   for (std::vector<std::string> fields; records.next(fields);) {
     require<DataError>(fields.size() >= 2, "{}: {} fields; a class and a text are needed",
-                       records.place(), fields.size());
+                       records.line_in_file(), fields.size());
     const std::optional<std::int64_t> label = parse_number<std::int64_t>(fields[0]);
     require<DataError>(label && *label >= 1 && *label <= num_classes,
-                       "{}: the class must be within [1, {}], found '{}'", records.place(),
+                       "{}: the class must be within [1, {}], found '{}'", records.line_in_file(),
                        num_classes, fields[0].substr(0, 40));
     read.labels.push_back(*label - 1);
     std::string& text = read.texts.emplace_back(std::move(fields[1]));

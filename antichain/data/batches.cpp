@@ -100,7 +100,7 @@ void Batches::start(std::int64_t epoch, std::int64_t first_batch) {
           "an epoch of {} batches cannot start at batch {}, counted from 0", end, first_batch);
   prefetcher_.reset();  // first: its thread reads what changes now
   if (options_.shuffle) {
-    order_ = shuffled(dataset_->size(), options_.seed, epoch);
+    order_ = shuffled(dataset_->size(), options_.seed, options_.same_order ? 1 : epoch);
   } else if (order_.empty()) {
     order_.resize(static_cast<std::size_t>(dataset_->size()));
     std::iota(order_.begin(), order_.end(), 0);

@@ -20,6 +20,7 @@ using Augment = std::function<void(Batch& batch, RandomStream key)>;
 struct BatchesOptions {
   std::int64_t batch = 32;  // samples
   bool shuffle = true;      // else in the order of the dataset
+  bool same_order = false;  // shuffled alike in all epochs: the same batches, one after the other
   bool drop_last = false;   // leaves out a last batch that is not full
   std::int64_t seed = 0;
   std::int64_t prefetch = 2;  // batches made ahead by a thread; 0: made when asked for, no thread

@@ -26,8 +26,8 @@ SparseRows read_features(ByteSource& source, bool normalise) {
       const std::int64_t column =
           parse_within(cut(line, " "), 0, kMaxFeatures - 1, "a feature", lines);
       require<DataError>(row.empty() || column > row.back(),
-                         "{}: feature {} comes after {}; they must ascend", lines.place(), column,
-                         row.empty() ? 0 : row.back());
+                         "{}: feature {} comes after {}; they must ascend", lines.line_in_file(),
+                         column, row.empty() ? 0 : row.back());
       row.push_back(static_cast<std::int32_t>(column));
       num_columns = std::max(num_columns, column + 1);
     }
@@ -53,7 +53,7 @@ void read_split(ByteSource& source, CitationGraph& graph) {
       graph.test.push_back(node);
     } else {
       require<DataError>(line == "none", "{}: found '{}'; accepted: train, val, test, none",
-                         lines.place(), line.substr(0, 40));
+                         lines.line_in_file(), line.substr(0, 40));
     }
   }
   require<DataError>(node == graph.num_nodes(), "{} has {} lines, there are {} nodes",

@@ -42,9 +42,9 @@ std::optional<char> CsvReader::read_field(std::optional<char> first, std::string
       continue;
     }
     require<DataError>(!quoted && *c != '"', "{}: a double quote in the middle of a field",
-                       place());
-    require<DataError>(field.size() < kMaxField, "{}: a field of more than {} bytes", place(),
-                       kMaxField);
+                       line_in_file());
+    require<DataError>(field.size() < kMaxField, "{}: a field of more than {} bytes",
+                       line_in_file(), kMaxField);
     field += *c;
   }
   return c;
@@ -58,11 +58,11 @@ std::optional<char> CsvReader::read_quoted(std::string& field) {
         return c;
       }
     }
-    require<DataError>(field.size() < kMaxField, "{}: a field of more than {} bytes", place(),
-                       kMaxField);
+    require<DataError>(field.size() < kMaxField, "{}: a field of more than {} bytes",
+                       line_in_file(), kMaxField);
     field += *c;
   }
-  fail<DataError>("{}: the file ends inside double quotes", place());
+  fail<DataError>("{}: the file ends inside double quotes", line_in_file());
 }
 
 }  // namespace antichain::data

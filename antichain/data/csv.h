@@ -16,7 +16,7 @@ class CsvReader {
   /// skipped. Throws DataError on quotes that do not fit.
   bool next(std::vector<std::string>& fields);
   /// Returns where the last record is, for messages.
-  FilePlace place() const { return {chars_.name(), number_}; }
+  FileLine line_in_file() const { return {chars_.name(), number_}; }
 
  private:
   /// Reads one field and returns the character that ended it; nothing at the end of the file.

@@ -23,8 +23,8 @@ void require_unlike(std::vector<std::int32_t>& columns, std::vector<std::int32_t
   sorted = columns;
   std::ranges::sort(sorted);
   const auto twice = std::ranges::adjacent_find(sorted);
-  require<DataError>(twice == sorted.end(), "{}: {} {} stands there twice", lines.place(), what,
-                     twice == sorted.end() ? 0 : *twice);
+  require<DataError>(twice == sorted.end(), "{}: {} {} stands there twice", lines.line_in_file(),
+                     what, twice == sorted.end() ? 0 : *twice);
 }
 
 Splits read_parts(const std::filesystem::path& train_file, const std::filesystem::path& test_file,
@@ -67,7 +67,7 @@ std::shared_ptr<const SparseDataset> read_extreme(ByteSource& source) {
   };
   while (lines.next(line)) {
     require<DataError>(labels.size() < points, "{}: more than the {} points of the first line",
-                       lines.place(), points);
+                       lines.line_in_file(), points);
     for (std::string_view list = cut(line, " "); !list.empty();) {
       columns.push_back(static_cast<std::int32_t>(
           parse_within(cut(list, ","), 0, labels.num_columns() - 1, "a label", lines)));
@@ -83,7 +83,7 @@ std::shared_ptr<const SparseDataset> read_extreme(ByteSource& source) {
           parse_within(cut(pair, ":"), 0, features.num_columns() - 1, "a feature", lines)));
       const std::optional<float> value = parse_number<float>(pair);
       require<DataError>(value && std::isfinite(*value), "{}: '{}' is not the value of a feature",
-                         lines.place(), pair.substr(0, 40));
+                         lines.line_in_file(), pair.substr(0, 40));
       values.push_back(*value);
     }
     add_to(features, "feature");

@@ -39,7 +39,7 @@ bool LineReader::next(std::string_view& line) {
   if (*c != '\n') {
     line_ += *c;
     chars_.append_until('\n', line_, kMaxLine);
-    require<DataError>(line_.size() <= kMaxLine, "{}: a line of more than {} bytes", place(),
+    require<DataError>(line_.size() <= kMaxLine, "{}: a line of more than {} bytes", line_in_file(),
                        kMaxLine);
   }
   if (!line_.empty() && line_.back() == '\r') {
@@ -60,8 +60,8 @@ std::int64_t parse_within(std::string_view text, std::int64_t least, std::int64_
                           const char* what, const LineReader& lines) {
   const std::optional<std::int64_t> number = parse_number<std::int64_t>(text);
   require<DataError>(number && *number >= least && *number <= most,
-                     "{}: {} must be a whole number within [{}, {}], found '{}'", lines.place(),
-                     what, least, most, shortened(text));
+                     "{}: {} must be a whole number within [{}, {}], found '{}'",
+                     lines.line_in_file(), what, least, most, shortened(text));
   return *number;
 }
 

@@ -16,7 +16,7 @@
 namespace antichain::data {
 
 /// Names a line or record of a file; written as "file:number", but only when it is.
-struct FilePlace {
+struct FileLine {
   std::string_view file;
   std::int64_t number = 0;  // counted from 1
 };
@@ -55,7 +55,7 @@ class LineReader {
   /// the next call.
   bool next(std::string_view& line);
   /// Returns where the last line is, for messages.
-  FilePlace place() const { return {chars_.name(), number_}; }
+  FileLine line_in_file() const { return {chars_.name(), number_}; }
 
  private:
   CharReader chars_;
@@ -78,10 +78,10 @@ std::vector<std::string> read_lines(ByteSource& source);
 }  // namespace antichain::data
 
 template <>
-struct fmt::formatter<antichain::data::FilePlace> {
+struct fmt::formatter<antichain::data::FileLine> {
   constexpr auto parse(fmt::format_parse_context& context) { return context.begin(); }
   template <class Context>
-  auto format(const antichain::data::FilePlace& place, Context& context) const {
-    return fmt::format_to(context.out(), "{}:{}", place.file, place.number);
+  auto format(const antichain::data::FileLine& line, Context& context) const {
+    return fmt::format_to(context.out(), "{}:{}", line.file, line.number);
   }
 };

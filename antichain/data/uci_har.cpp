@@ -74,13 +74,13 @@ Tensor read_table(ByteSource& source, std::int64_t columns) {
       }
       // The published files give sixteen digits; the nearest float is what they mean.
       const std::optional<double> value = parse_number<double>(text);
-      require<DataError>(value && std::isfinite(*value), "{}: '{}' is not a number", lines.place(),
-                         text.substr(0, 40));
+      require<DataError>(value && std::isfinite(*value), "{}: '{}' is not a number",
+                         lines.line_in_file(), text.substr(0, 40));
       values.push_back(static_cast<float>(*value));
       ++found;
     }
-    require<DataError>(found == columns, "{}: {} numbers, there must be {}", lines.place(), found,
-                       columns);
+    require<DataError>(found == columns, "{}: {} numbers, there must be {}", lines.line_in_file(),
+                       found, columns);
   }
   return Tensor::of<float>({rows, columns}, values);
 }

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "antichain/autodiff/engine.h"
 #include "antichain/nn/layer.h"
 #include "antichain/ops/control_flow/control_flow.h"
 #include "antichain/ops/elementwise/elementwise.h"
@@ -30,7 +31,8 @@ Var min_gru(Var xs, std::int64_t hidden, const MinGruOptions& options, Place pla
   const Var start = options.start.valid() ? layer.used(options.start)
                                           : zeros(xs.graph(), xs.dtype(), {by_time.dim(1), hidden});
   const EngineChoice engine(xs.graph().engine_for(options.engine));
-  const bool by_scan = engine.name() == "scan";
+  const EngineSet* const engines = xs.graph().engines().get();
+  const bool by_scan = engines != nullptr && engines->find(engine.name()).scans_recurrences();
   // A scan has one step more, whose state before it is the one after the last: so the states after
   // each step are a part of those before each, and need no memory of their own. The gradient of
   // what that step adds is 0.

@@ -15,7 +15,7 @@ namespace antichain::nn {
 
 namespace {
 
-constexpr std::string_view kImplicitGru = "implicit_gru";
+constexpr std::string_view kGru = "gru", kImplicitGru = "implicit_gru";
 
 // What one kind of recurrent layer has of its own.
 struct Cell {
@@ -48,7 +48,7 @@ Cell lstm_cell() {
 }
 
 Cell gru_cell() {
-  return {.kind = "gru",
+  return {.kind = kGru,
           .gates = 3,
           .joint = 2,
           .next = [](const Vars& states, const Vars& x, const Vars& h) {
@@ -73,6 +73,17 @@ Cell implicit_gru_cell(double step) {
           }};
 }
 
+// A gru whose steps on coarse grids are those of an implicit one.
+Cell mixed_gru_cell() {
+  return {.kind = kGru,
+          .gates = 3,
+          .joint = 2,
+          .next = [](const Vars& states, const Vars& x, const Vars& h) {
+            return Vars{on_coarse_grids(gru_cell().next(states, x, h)[0],
+                                        implicit_gru_cell(1).next(states, x, h)[0])};
+          }};
+}
+
 void require_recurrent(const Cell& cell, Var xs, std::int64_t hidden,
                        const RecurrentOptions& options) {
   require_positive(cell.kind, "hidden", hidden);
@@ -85,6 +96,8 @@ void require_recurrent(const Cell& cell, Var xs, std::int64_t hidden,
           cell.kind, options.step);
   require(cell.kind == kImplicitGru || options.step == 1, "{}: has no step, {} has", cell.kind,
           kImplicitGru);
+  require(cell.kind == kGru || !options.implicit_on_coarse_grids,
+          "{}: implicit_on_coarse_grids is for {}", cell.kind, kGru);
   for (Var start : {options.start, options.start_cell}) {
     require<ShapeError>(!start.valid() || start.rank() == 3,
                         "{}: a start must be [layers, batch, hidden], its shape is {}", cell.kind,
@@ -187,7 +200,8 @@ Recurrent lstm(Var xs, std::int64_t hidden, const RecurrentOptions& options, Pla
 
 Recurrent gru(Var xs, std::int64_t hidden, const RecurrentOptions& options, Place place) {
   const UserCall call(xs, place);
-  return run_layers(gru_cell(), xs, hidden, options);
+  return run_layers(options.implicit_on_coarse_grids ? mixed_gru_cell() : gru_cell(), xs, hidden,
+                    options);
 }
 
 Recurrent implicit_gru(Var xs, std::int64_t hidden, const RecurrentOptions& options, Place place) {

@@ -31,7 +31,10 @@ struct RecurrentOptions {
   Var start_cell = {};          // likewise C, of lstm alone
   Initialiser parameters = {};  // empty: uniform within ±1/sqrt(hidden)
   double step = 1;              // of implicit_gru alone
-  EngineChoice engine = {};     // who differentiates the chains
+  // Of gru alone: the coarse grids of engine multigrid take steps of implicit_gru instead, which do
+  // not agree with it to any order. For comparison: cycles converge slowly or not at all.
+  bool implicit_on_coarse_grids = false;
+  EngineChoice engine = {};  // who differentiates the chains
 };
 
 struct Recurrent {

@@ -43,11 +43,19 @@ std::vector<Var> FlatParameters::split(Var vector) const {
   return values;
 }
 
-FlatParameters::Evaluation FlatParameters::at(Var point) const {
-  const std::vector<Var> values = split(point);
+std::vector<Var> FlatParameters::results_at(const std::vector<Var>& values) const {
   std::vector<Var> arguments = values;
   arguments.insert(arguments.end(), captured_.begin(), captured_.end());
-  const std::vector<Var> results = inline_region(point.graph(), region_, arguments);
+  return inline_region(values.front().graph(), region_, arguments);
+}
+
+Var FlatParameters::loss_at(Var point) const {
+  return cast(results_at(split(point))[0], DType::f64);
+}
+
+FlatParameters::Evaluation FlatParameters::at(Var point) const {
+  const std::vector<Var> values = split(point);
+  const std::vector<Var> results = results_at(values);
   const GradOptions by{.engine = engine_, .at = {results.begin() + 1, results.end()}};
   return {cast(results[0], DType::f64), join(grad(results[0], values, by))};
 }

@@ -26,8 +26,12 @@ class FlatParameters {
   };
   /// Builds the loss and its gradient at another point, in the current region.
   Evaluation at(Var point) const;
+  /// Builds the loss alone (f64) likewise.
+  Var loss_at(Var point) const;
 
  private:
+  std::vector<Var> results_at(const std::vector<Var>& values) const;
+
   std::vector<Var> parameters_;
   EngineChoice engine_;
   RegionId region_;            // the loss, then where its gradient is cut; takes the parameters

@@ -112,15 +112,118 @@ Found search_line(const FlatParameters& function, const Search& from, const Lbfg
   return {last[1], last[3]};
 }
 
+// The longest of length, length / 2, length / 4, … whose loss is small enough; 0 where none is.
+Var track_back(const FlatParameters& function, const Search& from, const LbfgsOptions& options) {
+  Graph& graph = from.point.graph();
+  const Vars start = {from.length, scalar(graph, boolean, 0), scalar(graph, i64, 0)};
+  const Vars last =
+      loop(
+          start,
+          [&](const Vars& now) {
+            return logical_and(logical_not(now[1]), less(now[2], options.max_evaluations));
+          },
+          [&](const Vars& now) -> Vars {
+            const Var length = now[0];
+            const Var there =
+                function.loss_at(from.point + cast(length, function.dtype()) * from.direction);
+            const Var decreases =
+                less_equal(there, from.loss + options.decrease * length * from.slope);
+            return {select(decreases, length, 0.5 * length), decreases, now[2] + 1};
+          })
+          .last;
+  return select(last[1], last[0], 0.0);
+}
+
 // Puts a pair behind the others and drops the oldest.
-std::vector<Var> remember(const Pairs& pairs, Var s, Var y) {
+Pairs with_pair(const Pairs& pairs, Var s, Var y) {
   const Var keep = greater(dot(s, y), kLeastCosine * sqrt(dot(s, s) * dot(y, y)));
   const auto shifted = [&](Var rows, Var row) {
     const Var next = concat({slice(rows, {{.axis = 0, .start = 1}}), expand_dims(row, 0)}, 0);
-    return assign(rows.graph(), state_name(rows), select(keep, next, rows));
+    return select(keep, next, rows);
   };
   return {shifted(pairs.s, s), shifted(pairs.y, y)};
 }
+
+// One iteration of L-BFGS that is being built.
+class Iteration {
+ public:
+  Iteration(Var loss, const std::vector<Var>& parameters, const LbfgsOptions& options)
+      : graph_(loss.graph()),
+        options_(options),
+        by_{.engine = options.engine, .at = options.gradient_at},
+        function_(loss, parameters, by_),
+        loss_(loss),
+        point_(function_.join(parameters)),
+        gradient_(function_.join(grad(loss, parameters, by_))),
+        stored_{rows(".s"), rows(".y")} {}
+
+  // Returns the change of the parameters.
+  Var by_wolfe_search() {
+    const Search search = search_along(stored_);
+    const Found found = search_line(function_, search, options_);
+    const Var change = along(search.direction, found.length);
+    store(with_pair(stored_, change, found.gradient - gradient_));
+    return change;
+  }
+
+  Var by_one_gradient() {
+    const Var step = vector(".last_step"), before = vector(".last_gradient");
+    const Pairs pairs = with_pair(stored_, step, gradient_ - before);
+    store(pairs);
+    const Search search = search_along(pairs);
+    const bool searches = options_.line_search == LineSearch::backtracking;
+    const Var change =
+        along(search.direction, searches ? track_back(function_, search, options_) : search.length);
+    updates_.push_back(assign(graph_, state_name(step), change));
+    updates_.push_back(assign(graph_, state_name(before), gradient_));
+    return change;
+  }
+
+  std::vector<Var> updates_moving(const std::vector<Var>& parameters, Var change) {
+    const std::vector<Var> moved = function_.split(point_ + change);
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      updates_.push_back(assign(graph_, state_name(parameters[i]), moved[i]));
+    }
+    return updates_;
+  }
+
+ private:
+  Var rows(const char* what) const {
+    return buffer(options_.name + what,
+                  zeros(graph_, function_.dtype(), {options_.history, function_.size()}));
+  }
+  Var vector(const char* what) const {
+    return buffer(options_.name + what, zeros(graph_, function_.dtype(), {function_.size()}));
+  }
+
+  Search search_along(const Pairs& pairs) const {
+    const Var direction = -pairs.apply_inverse_hessian(gradient_);
+    const Var first = less_equal(dot(index(pairs.s, 0, -1), index(pairs.y, 0, -1)), 0.0);
+    const Var size = cast(sum(abs(gradient_)), f64);
+    return {.point = point_,
+            .direction = direction,
+            .gradient = gradient_,
+            .loss = cast(loss_, f64),
+            .slope = cast(dot(gradient_, direction), f64),
+            .length = options_.lr * select(first, minimum(1.0 / size, 1.0), 1.0)};
+  }
+  // Not by multiplying with 0: there may be no direction, either, where the loss is no number.
+  Var along(Var direction, Var length) const {
+    return select(greater(length, 0.0), cast(length, function_.dtype()) * direction, 0.0);
+  }
+  void store(const Pairs& pairs) {
+    updates_.push_back(assign(graph_, state_name(stored_.s), pairs.s));
+    updates_.push_back(assign(graph_, state_name(stored_.y), pairs.y));
+  }
+
+  Graph& graph_;
+  const LbfgsOptions& options_;
+  GradOptions by_;
+  FlatParameters function_;
+  Var loss_, point_, gradient_;
+  Pairs stored_;
+  std::vector<Var> updates_;
+};
 
 }  // namespace
 
@@ -129,33 +232,10 @@ std::vector<Var> lbfgs(Var loss, const LbfgsOptions& options) {
   Graph& graph = loss.graph();
   const Var count = unwritten_step_count("lbfgs", graph, options.name);
   const std::vector<Var> parameters = trained_parameters("lbfgs", loss, options.parameters);
-  const GradOptions by{.engine = options.engine, .at = options.gradient_at};
-  const FlatParameters function(loss, parameters, by);
-  const Var point = function.join(parameters);
-  const Var gradient = function.join(grad(loss, parameters, by));
-  const auto rows = [&](const char* what) {
-    return buffer(options.name + what,
-                  zeros(graph, function.dtype(), {options.history, function.size()}));
-  };
-  const Pairs pairs{rows(".s"), rows(".y")};
-
-  const Var direction = -pairs.apply_inverse_hessian(gradient);
-  const Var first = less_equal(dot(index(pairs.s, 0, -1), index(pairs.y, 0, -1)), 0.0);
-  const Var size = cast(sum(abs(gradient)), f64);
-  const Var length = options.lr * select(first, minimum(1.0 / size, 1.0), 1.0);
-  const Found found = search_line(
-      function,
-      {point, direction, gradient, cast(loss, f64), cast(dot(gradient, direction), f64), length},
-      options);
-
-  // Not by multiplying with 0: there may be no direction, either, where the loss is no number.
-  const Var change =
-      select(greater(found.length, 0.0), cast(found.length, function.dtype()) * direction, 0.0);
-  std::vector<Var> updates = remember(pairs, change, found.gradient - gradient);
-  const std::vector<Var> moved = function.split(point + change);
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    updates.push_back(assign(graph, state_name(parameters[i]), moved[i]));
-  }
+  Iteration iteration(loss, parameters, options);
+  const Var change = options.line_search == LineSearch::wolfe ? iteration.by_wolfe_search()
+                                                              : iteration.by_one_gradient();
+  std::vector<Var> updates = iteration.updates_moving(parameters, change);
   updates.push_back(add_update(graph, state_name(count), scalar(graph, i64, 1)));
   return updates;
 }

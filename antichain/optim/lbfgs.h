@@ -9,6 +9,13 @@
 
 namespace antichain::optim {
 
+/// How an iteration comes to the length of its step.
+enum class LineSearch {
+  wolfe,         // until both Wolfe conditions hold, by losses and gradients
+  backtracking,  // halved until the loss decreases enough, by losses alone
+  none  // always lr, as in one-shot methods, whose loss is only known while it is solved for
+};
+
 struct LbfgsOptions {
   double lr = 1;                      // the first step length that the line search tries
   std::int64_t history = 10;          // how many pairs (s, y) are kept
@@ -18,7 +25,8 @@ struct LbfgsOptions {
   ParameterFilter parameters = {};    // which are trained; empty: all that the loss depends on
   EngineChoice engine = {};           // who differentiates
   std::vector<Var> gradient_at = {};  // where the gradient is cut; see GradOptions::at
-  std::string name = "optimiser";     // of its states; two optimisers in a graph need two names
+  LineSearch line_search = LineSearch::wolfe;
+  std::string name = "optimiser";  // of its states; two optimisers in a graph need two names
 };
 
 /// Builds one iteration of L-BFGS and returns the updates, for CompileOptions::updates: direction d
@@ -30,6 +38,9 @@ struct LbfgsOptions {
 /// left out. The first step, without pairs, tries lr * min(1, 1 / |g|_1). All evaluations are made
 /// on what is fed to the run: use large batches, best always the same. Buffers: "<name>.s" and
 /// "<name>.y", one row per pair, of all parameters in a row.
+/// With LineSearch::backtracking or none, a pair is of two iterations, one after the other: s is
+/// the step between them and y what the gradient changed by, of the batches that were fed. So an
+/// iteration has one gradient. More buffers: "<name>.last_step" and "<name>.last_gradient".
 std::vector<Var> lbfgs(Var loss, const LbfgsOptions& options = {});
 
 }  // namespace antichain::optim

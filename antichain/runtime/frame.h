@@ -1,4 +1,4 @@
-// Frame: a program made ready for certain sizes. Every value has its layout and its place, every
+// Frame: a program made ready for certain sizes. Every value has its layout and its memory, every
 // kernel is planned; a run then only calls kernels and allocates nothing.
 //
 // Most values lie in one piece of memory, placed by lifetimes (memory_plan.h). A view is a value

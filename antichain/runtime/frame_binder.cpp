@@ -44,7 +44,7 @@ void FrameBinder::bind() {
   find_parallel_steps();
   find_last_uses();
   reuse_inputs();
-  place();
+  assign_memory();
   for (const auto& bound : frame_.steps_) {
     plan_kernel(*bound);
   }

@@ -41,7 +41,7 @@ class FrameBinder {
   void move_to_targets(const std::unordered_map<Slot, std::size_t>& lodgings);
   Slot storage_of(Slot slot) const;
   std::size_t workspace_bytes(BoundStep& bound);
-  void place();
+  void assign_memory();
 
   // 3. Kernels: everything ready to be called.
   void connect(BoundStep& bound);

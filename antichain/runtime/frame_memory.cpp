@@ -197,7 +197,7 @@ std::size_t FrameBinder::workspace_bytes(BoundStep& bound) {
   return bytes;
 }
 
-void FrameBinder::place() {
+void FrameBinder::assign_memory() {
   std::vector<Lifetime>& lifetimes = frame_.lifetimes_;
   frame_.planned_at_.assign(program_.num_slots(), 0);
   for (std::size_t n = 0; n < frame_.steps_.size(); ++n) {

@@ -1,5 +1,7 @@
 #include "antichain/session/session.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 
@@ -61,6 +63,28 @@ ScanOptions scan_options(const Backend& backend, const Logger& logger) {
           .logger = logger};
 }
 
+// Whether a device has a kernel for an op, with the reason of the last one that refuses.
+Support kernel_support(const Backend& backend, Op op) {
+  Support support = Support::no("the device has no kernel for " + op.def().name);
+  for (const Kernel& kernel : backend.kernels().candidates(op.def())) {
+    support = kernel.supports(op);
+    if (support.yes) {
+      break;
+    }
+    support.reason =
+        fmt::format("the device has no kernel for {}: {}", op.def().name, support.reason);
+  }
+  return support;
+}
+
+HashingDevice hashing_device(const std::shared_ptr<Backend>& backend) {
+  HashingDevice device{.kind = backend->device().kind, .takes_whole_steps = backend->records()};
+  if (device.kind != DeviceKind::cpu) {  // whose references are no slower than elsewhere
+    device.computes = [backend](Op op) { return kernel_support(*backend, op); };
+  }
+  return device;
+}
+
 // Said once, whatever number of sessions a process has.
 void tell_of_refused_cache(const Logger& logger) {
   static std::atomic<bool> told = false;
@@ -85,7 +109,7 @@ Session::Session(std::unique_ptr<Backend> backend, SessionOptions options)
   tell_of_refused_cache(options_.logger);
   engines_->add(make_backprop_engine());
   engines_->add(make_forward_engine());
-  engines_->add(make_hashing_engine());
+  engines_->add(make_hashing_engine(hashing_device(backend_)));
   engines_->add(make_likelihood_engine());
   engines_->add(make_multigrid_engine());
   engines_->add(make_scan_engine(scan_options(*backend_, options_.logger)));

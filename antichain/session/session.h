@@ -62,6 +62,8 @@ class Session {
 
   StateStore& states() { return *states_; }
   const EngineSet& engines() const { return *engines_; }
+  /// Sets what regions start from that name the engine of `choice`, as SessionOptions::engines do.
+  void set_engine_defaults(const EngineChoice& choice) { engines_->set_defaults(choice); }
   const Backend& backend() const { return *backend_; }
   const Logger& logger() const { return options_.logger; }
 

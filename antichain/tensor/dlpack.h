@@ -16,7 +16,9 @@ DLManagedTensor* to_dlpack(const Tensor& tensor);
 ///
 /// Throws InvalidArgument, TypeError, ShapeError or NotSupported when the handle cannot be taken;
 /// then it still belongs to the caller and its deleter was not called. As the structure does not
-/// tell how much memory is behind it, shape and strides are trusted to stay inside.
+/// tell how much memory is behind it, shape and strides are trusted to stay inside. It is not
+/// ordered after work that another library has enqueued on the memory: wait for that first, or name
+/// its stream (antichain/runtime/foreign_tensor.h).
 Tensor from_dlpack(DLManagedTensor* managed);
 
 }  // namespace antichain

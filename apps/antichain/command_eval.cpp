@@ -15,7 +15,7 @@ namespace antichain::app {
 namespace {
 
 struct EvalArguments {
-  std::string run, data, device, engine, precision, part = "test";
+  std::string run, data, device, engine, precision, part = "test", perturb, against;
 };
 
 double last_train_loss(const History& history) {
@@ -50,8 +50,15 @@ void take_states(RecipeRun& run, const Checkpoint& checkpoint, const std::filesy
   }
 }
 
-void evaluate(const EvalArguments& arguments, const Globals& globals) {
-  RunDescription description = read_run(arguments.run);
+// A run with its states as they were kept last.
+struct OpenedRun {
+  std::unique_ptr<RecipeRun> run;
+  Checkpoint checkpoint;
+};
+
+OpenedRun open_run(const std::string& folder, const EvalArguments& arguments,
+                   const Globals& globals) {
+  RunDescription description = read_run(folder);
   description.context.logger = Logger(globals.log_level);
   if (!arguments.data.empty()) {
     description.context.data_folder = arguments.data;
@@ -65,31 +72,69 @@ void evaluate(const EvalArguments& arguments, const Globals& globals) {
   if (!arguments.engine.empty()) {
     description.context.settings.set("engine", arguments.engine);
   }
-  const std::filesystem::path folder = std::filesystem::path(arguments.run) / "checkpoints";
-  const std::optional<Checkpoint> checkpoint = load_checkpoint(folder);
-  require<DataError>(checkpoint.has_value(), "there is no checkpoint in '{}'", folder.string());
-  RecipeRun run(find_recipe(description.recipe), description.context);
-  take_states(run, *checkpoint, folder, arguments);
+  const std::filesystem::path checkpoints = std::filesystem::path(folder) / "checkpoints";
+  std::optional<Checkpoint> checkpoint = load_checkpoint(checkpoints);
+  require<DataError>(checkpoint.has_value(), "there is no checkpoint in '{}'",
+                     checkpoints.string());
+  auto run = std::make_unique<RecipeRun>(find_recipe(description.recipe), description.context);
+  take_states(*run, *checkpoint, checkpoints, arguments);
+  return {.run = std::move(run), .checkpoint = *std::move(checkpoint)};
+}
+
+// The examples moved against another run's model, or this one's; none where nothing is to move.
+data::DatasetPtr moved_examples(RecipeRun& run, const std::optional<Perturbation>& perturbation,
+                                const EvalArguments& arguments, const Globals& globals) {
+  if (!perturbation) {
+    return nullptr;
+  }
+  if (arguments.against.empty()) {
+    return run.perturbed(arguments.part, *perturbation);
+  }
+  EvalArguments of_other = arguments;
+  of_other.engine.clear();
+  return open_run(arguments.against, of_other, globals)
+      .run->perturbed(arguments.part, *perturbation);
+}
+
+std::optional<Perturbation> perturbation_of(const EvalArguments& arguments) {
+  std::optional<Perturbation> perturbation;
+  if (!arguments.perturb.empty()) {
+    perturbation = parse_perturbation(arguments.perturb);
+  }
+  require(
+      arguments.against.empty() || (perturbation && perturbation->kind == Perturbation::Kind::fgsm),
+      "--against says whose gradient moves the inputs, and needs --perturb fgsm:SIZE");
+  return perturbation;
+}
+
+void evaluate(const EvalArguments& arguments, const Globals& globals) {
+  const std::optional<Perturbation> perturbation = perturbation_of(arguments);
+  const OpenedRun opened = open_run(arguments.run, arguments, globals);
+  RecipeRun& run = *opened.run;
+  const data::DatasetPtr moved = moved_examples(run, perturbation, arguments, globals);
   const auto start = std::chrono::steady_clock::now();
-  const Score score = run.evaluate(arguments.part);
+  const Score score = moved ? run.evaluate(moved) : run.evaluate(arguments.part);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const auto examples = static_cast<double>(
       arguments.part == "test" ? run.task().data.test->size() : run.task().data.validation->size());
-  const RunSummary summary{.train_loss = last_train_loss(checkpoint->state.history),
+  const RunSummary summary{.train_loss = last_train_loss(opened.checkpoint.state.history),
                            .test_accuracy = score.accuracy,
                            .test_loss = score.loss,
                            .metrics = score.metrics,
-                           .reports = last_reports(checkpoint->state.history),
+                           .reports = last_reports(opened.checkpoint.state.history),
                            .seconds = seconds,
                            .samples_per_second = examples / seconds,
                            .peak_bytes = run.peak_bytes(),
                            .parameters = run.num_parameters(),
-                           .steps = checkpoint->state.step,
-                           .epochs = checkpoint->state.epoch - 1};
+                           .steps = opened.checkpoint.state.step,
+                           .epochs = opened.checkpoint.state.epoch - 1};
   Table table;
-  table.add({"recipe", description.recipe});
-  table.add({"trained for", std::to_string(checkpoint->state.step) + " steps"});
+  table.add({"recipe", run.recipe().name});
+  table.add({"trained for", std::to_string(opened.checkpoint.state.step) + " steps"});
+  if (moved) {
+    table.add({"inputs perturbed by", arguments.perturb});
+  }
   table.add({arguments.part + " loss", fmt::format("{:.4g}", score.loss)});
   table.add({arguments.part + " accuracy", percent(score.accuracy)});
   for (const auto& [name, value] : score.metrics) {
@@ -102,6 +147,9 @@ void evaluate(const EvalArguments& arguments, const Globals& globals) {
   }
   Json json = summary_json(run, summary);
   json["part"] = arguments.part;
+  if (moved) {
+    json["perturb"] = arguments.perturb;
+  }
   globals.output.finish(text, json);
 }
 
@@ -121,9 +169,18 @@ void add_eval_command(CLI::App& app, const Globals& globals) {
       ->type_name("NAME");
   command
       ->add_option("--engine", arguments->engine,
-                   "Who runs the model, where engines run it forward in their own way; backprop: "
-                   "step by step [as in training]")
+                   "Who runs the model, where engines run it forward in their own way (backprop: "
+                   "step by step), and who finds the gradient of --perturb fgsm [as in training]")
       ->type_name("NAME[:OPTION=VALUE,...]");
+  command
+      ->add_option("--perturb", arguments->perturb,
+                   "Evaluate on inputs that are moved within their range: fgsm:SIZE, each value so "
+                   "far up the sign of the loss's gradient, or noise:SIZE, by normal noise")
+      ->type_name("NAME:SIZE");
+  command
+      ->add_option("--against", arguments->against,
+                   "The run whose model gives the gradient of --perturb fgsm [RUN itself]")
+      ->type_name("DIR");
   command->add_option("--part", arguments->part, "What to evaluate on: test or validation")
       ->check(CLI::IsMember({"test", "validation"}))
       ->capture_default_str();

@@ -32,6 +32,8 @@ void describe_program(CLI::App& app, Globals& globals) {
                                "How many threads to compute with at most [$ANTICHAIN_THREADS, or "
                                "all cores]; results have the same bits on any number")
       ->type_name("N");
+  // The variables of the environment that say it are read here, before a command does anything.
+  app.parse_complete_callback([] { num_threads(); });
   add_train_command(app, globals);
   add_eval_command(app, globals);
   add_compare_command(app, globals);

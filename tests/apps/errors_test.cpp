@@ -240,4 +240,20 @@ TEST(Errors, NothingFromAFileIsObeyedByATerminal) {
   }
 }
 
+// The environment is looked at before a command does anything, whether it needs threads or not.
+TEST(Errors, MistakesOfTheEnvironmentAreFoundByEveryCommand) {
+  const std::string sentence = " is '100000'; it must be a number of threads from 1 to 1024\n";
+  for (const char* command :
+       {"train", "eval x", "compare --engines scan", "gradcheck", "bench", "explain", "calibrate",
+        "data list", "recipes", "passes", "engines", "ops", "--threads 2 ops"}) {
+    for (const std::string variable : {"ANTICHAIN_THREADS", "OMP_NUM_THREADS"}) {
+      const ProgramRun run = run_line(variable + "=100000 $antichain " + command);
+      EXPECT_EQ(run.code, 2) << command;
+      EXPECT_EQ(run.err, "antichain: " + variable + sentence) << command;
+      EXPECT_EQ(run.out, "") << command;
+    }
+  }
+  EXPECT_EQ(run_line("OMP_NUM_THREADS=100000 $antichain --help").code, 0);
+}
+
 }  // namespace antichain::errors_test

@@ -1,7 +1,9 @@
 // Files that a run meets may be anything: nothing is lost, nothing is believed without a look.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -59,6 +61,31 @@ TEST_F(Safety, ACheckpointOfAnotherModelIsOneSentence) {
   }
   reopen(five);
   EXPECT_EQ(run_program("train --resume " + five).code, 2);
+}
+
+// Another vocabulary is another table of words: ids of one are not those of the other.
+TEST_F(Safety, GoingOnWithOtherDataIsOneSentence) {
+  const auto with_words = [&](const std::string& name, const std::string& words) {
+    const std::string text = fmt::format("1,{0}\n2,{0}\n3,{0}\n4,{0}\n", words);
+    folder_.write(name + "/ag_news/train.csv", text);
+    folder_.write(name + "/ag_news/test.csv", text);
+    return (folder_ / name).string();
+  };
+  const std::string few = with_words("few", "wall street up");
+  const std::string many = with_words("many", "wall street up and chips down as rates rise again");
+  const std::string small =
+      " agnews-rnn --epochs 2 --batch 2 --set embedding=3 --set hidden=2 --set length=4 --data ";
+  for (const auto& [first, second] : {std::pair(few, many), std::pair(many, few)}) {
+    const std::string run = trained("of-" + fs::path(first).filename().string(), small + first);
+    reopen(run);
+    const ProgramRun resumed = run_program("train --resume " + run + " --data " + second);
+    EXPECT_EQ(resumed.code, 2);
+    EXPECT_THAT(resumed.err, testing::StartsWith("antichain: the checkpoint in '" + run +
+                                                 "' does not fit this model and these data: state "
+                                                 "'embedding."));
+    EXPECT_EQ(std::ranges::count(resumed.err, '\n'), 1) << resumed.err;
+    EXPECT_EQ(run_program("train --resume " + run + " --data " + first).code, 0);
+  }
 }
 
 TEST_F(Safety, ACheckpointFromBehindTheEndOfARunIsOneSentence) {

@@ -184,6 +184,8 @@ TEST_F(Train, AMistakeLeavesNoFolder) {
   const std::string folder = next_folder();
   EXPECT_EQ(run_program("train --engine none --out " + folder).code, 2);
   EXPECT_FALSE(std::filesystem::exists(folder));
+  EXPECT_EQ(run_line("OMP_NUM_THREADS=100000 $antichain train --out " + folder).code, 2);
+  EXPECT_FALSE(std::filesystem::exists(folder));
 }
 
 TEST_F(Train, ResumesNothingButARun) {

@@ -6,8 +6,9 @@
 
 #include "antichain/antichain.h"
 #include "antichain/backends/cuda/chains/chain_code.h"
+#include "antichain/backends/cuda/chains/chain_slabs.h"
 #include "antichain/backends/cuda/chains/narrow_chain.h"
-#include "antichain/backends/cuda/core/code_loader.h"
+#include "antichain/backends/cuda/core/kernel_compiler.h"
 #include "antichain/graph/traversal.h"
 #include "antichain/passes/pipeline.h"
 #include "tests/backends_cuda/gpu.h"
@@ -141,6 +142,48 @@ std::vector<ChainCase> chain_cases() {
              });
          return Vars{found.last[0], found.ys[0]};
        }},
+      {"groups of rows",
+       [](Graph& graph, DType dtype) {
+         const Var u = input(graph, "u", dtype, {3, "batch", 12});
+         const Var ws = input(graph, "ws", dtype, {3, 7, 12, 12}),
+                   bs = input(graph, "bs", dtype, {7, 3, 12});
+         const Var scales = input(graph, "scales", dtype, {3, u.dim(1), 1}),
+                   v = input(graph, "v", dtype, {12, 12}), c = input(graph, "c", dtype, {12});
+         const ChainResult found = chain(
+             {u}, {swap_axes(ws, 0, 1), bs}, [&](Var, const Vars& s, const Vars& x) -> StepResult {
+               const Var b = expand_dims(x[1], 1);
+               const Var own = tanh(matmul(s[0], x[0]) + b), all = matmul(s[0], v) * scales + c;
+               return {{s[0] + 0.2 * own - 0.1 * all}, {own, all}};
+             });
+         return Vars{found.last[0], found.before[0], found.ys[0], found.ys[1]};
+       }},
+      {"groups back",
+       [](Graph& graph, DType dtype) {
+         const Var g = input(graph, "g", dtype, {5, "batch", 9});
+         const Var ws = input(graph, "ws", dtype, {4, 5, 9, 9}),
+                   us = input(graph, "us", dtype, {4, 5, g.dim(1), 9}),
+                   more = input(graph, "more", dtype, {4, 1, 1, 9});
+         const ChainResult found =
+             chain({g}, {ws, us, more},
+                   [&](Var, const Vars& s, const Vars& x) -> StepResult {
+                     const Var f = tanh(matmul(x[1], x[0]));
+                     const Var back = matmul(s[0] * (1 - f * f), x[0], {.transpose_b = true});
+                     const Vars parts = split(back, {4, 5}, 2);
+                     return {{s[0] + 0.3 * concat({parts[1], parts[0]}, 2) + x[2]}};
+                   },
+                   {.reverse = true});
+         return Vars{found.last[0], found.before[0]};
+       }},
+      {"matrices that pass",
+       [](Graph& graph, DType dtype) {
+         const Var u = input(graph, "u", dtype, {"batch", 256});
+         const Var ws = input(graph, "ws", dtype, {5, 256, 256});
+         const ChainResult found =
+             chain({u}, {ws}, [&](Var, const Vars& s, const Vars& x) -> StepResult {
+               return {{s[0] + 0.05 * tanh(0.2 * matmul(s[0], x[0]))}};
+             });
+         return with_gradients(graph, {found.last[0]});
+       }},
       {"no step",
        [](Graph& graph, DType dtype) {
          const Var h = input(graph, "h", dtype, {4, 3}), xs = input(graph, "xs", dtype, {0, 4, 3});
@@ -195,6 +238,13 @@ TEST_P(CudaChain, Compiles) {
       for (const int rows : {1, 2}) {
         const cuda::ChainKernel kernel = cuda::chain_kernel(op, body, {rows, 256, 2 * rows});
         EXPECT_FALSE(cuda::compile_kernel(kernel.text, 90).empty());
+      }
+      for (const int rows : {1, 8, 32}) {
+        if (cuda::why_not_by_slabs(body).empty()) {
+          const cuda::ChainKernel kernel =
+              cuda::chain_kernel(op, body, {rows, cuda::slab_threads(body, rows), 2, 3});
+          EXPECT_FALSE(cuda::compile_kernel(kernel.text, 90).empty());
+        }
       }
       if (cuda::narrow_chain_support(body).yes) {
         EXPECT_FALSE(cuda::compile_kernel(cuda::narrow_chain_kernel(op, body).text, 90).empty());
@@ -266,7 +316,7 @@ TEST_P(CudaChainOnGpu, HasTheValuesOfTheCpu) {
   if (const std::string reason = missing_gpu(); !reason.empty()) {
     GTEST_SKIP() << reason;
   }
-  for (const std::int64_t batch : {1, 3, 300}) {
+  for (const std::int64_t batch : {1, 3, 300, 2000}) {
     const std::vector<Tensor> cpu = results_on("cpu", batch), gpu = results_on("cuda", batch);
     ASSERT_EQ(cpu.size(), gpu.size());
     const double tolerance = dtype() == f64 ? 1e-6 : dtype() == f32 ? 2e-4 : 6e-2;

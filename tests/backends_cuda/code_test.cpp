@@ -1,7 +1,7 @@
 // Kernels compile, on every machine that has the toolkit.
 #include <gtest/gtest.h>
 
-#include "antichain/backends/cuda/core/code_loader.h"
+#include "antichain/backends/cuda/core/kernel_compiler.h"
 #include "antichain/backends/cuda/elementwise/elementwise_kernels.h"
 #include "antichain/backends/cuda/elementwise/update_kernels.h"
 #include "antichain/backends/cuda/products/fused_product_kernels.h"

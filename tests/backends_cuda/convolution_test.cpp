@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "antichain/antichain.h"
+#include "antichain/backends/cuda/prepared_parts.h"
 #include "tests/backends_cuda/gpu.h"
 #include "tests/backends_cuda/long_wave.h"
 #include "tests/base/cache_folder.h"
@@ -76,6 +77,40 @@ TEST_F(CudaConvolution, ChoicesAreRemembered) {
     }
     expect_near(measured, wanted, dtype == f32 ? 1e-5 : 2e-2);
   }
+}
+
+std::int64_t plans_chosen() {
+  for (const PreparedPart& part : cuda_prepared_parts(0)) {
+    if (part.what == "choosing convolutions") {
+      return part.count;
+    }
+  }
+  return 0;
+}
+
+// Layers of the same sizes have one plan, each with its own weights and memory to work in.
+TEST_F(CudaConvolution, LayersOfTheSameSizesShareAPlan) {
+  const Shape shape = {4, 32, 12, 12}, weight_shape = {32, 32, 3, 3};
+  constexpr int kLayers = 4;
+  const auto computed = [&](const std::string& device) {
+    Session session({.device = device});
+    Graph graph = session.graph();
+    Var y = graph.input("x", bf16, {4, 32, 12, 12});
+    const Var w = graph.input("w", bf16, {32, 32, 3, 3});
+    for (int n = 0; n < kLayers; ++n) {
+      y = relu(conv(y, w / (20 + n), {.padding = {1, 1}}));
+    }
+    const Executable run = session.compile({y});
+    const Feeds feeds = {{"x", long_wave(shape, bf16)}, {"w", long_wave(weight_shape, bf16)}};
+    run(feeds).wait();
+    const std::vector<Tensor> found = run(feeds).tensors();
+    return std::pair(found, device == "cuda" ? plans_chosen() : 0);
+  };
+  const std::vector<Tensor> wanted = computed("cpu").first;
+  const std::int64_t before = plans_chosen();
+  const auto [found, after] = computed("cuda");
+  expect_near(found, wanted, 0.05);
+  EXPECT_LT(after - before, kLayers);
 }
 
 TEST_F(CudaConvolution, WithoutACacheTheFirstAdviceIsTaken) {

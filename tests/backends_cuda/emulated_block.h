@@ -95,9 +95,28 @@ inline bool __any_sync(unsigned mask, bool value) {
   }
   return any;
 }
+inline unsigned __ballot_sync(unsigned mask, bool value) {
+  const antichain::emulated::Words* all =
+      antichain::emulated::exchange(mask, {{static_cast<std::uint64_t>(value)}});
+  unsigned lanes = 0;
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    lanes |= (mask >> lane) % 2 == 1 && all[lane].at[0] != 0 ? 1U << lane : 0U;
+  }
+  return lanes;
+}
+inline int __shfl_xor_sync(unsigned mask, int value, unsigned other) {
+  const antichain::emulated::Words own{{static_cast<std::uint32_t>(value)}};
+  return static_cast<int>(
+      antichain::emulated::exchange(mask, own)[(threadIdx.x % 32) ^ other].at[0]);
+}
 inline unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(value); }
 inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
 inline int atomicMax(int* at, int value) { return std::exchange(*at, std::max(*at, value)); }
+template <class T>
+T atomicAdd(T* at, T value) {
+  return std::exchange(*at, *at + value);
+}
+inline unsigned atomicOr(unsigned* at, unsigned bits) { return std::exchange(*at, *at | bits); }
 inline int __popc(unsigned word) { return std::popcount(word); }
 
 namespace antichain::device {

@@ -3,14 +3,15 @@
 
 #include "antichain/backends/cuda/convolution/column_convolution.h"
 #include "antichain/backends/cuda/convolution/pooling_kernels.h"
-#include "antichain/backends/cuda/core/code_loader.h"
 #include "antichain/backends/cuda/core/dynamic_kernels.h"
+#include "antichain/backends/cuda/core/kernel_compiler.h"
 #include "antichain/backends/cuda/core/stopwatch.h"
 #include "antichain/backends/cuda/elementwise/cast_kernels.h"
 #include "antichain/backends/cuda/elementwise/creation_kernels.h"
 #include "antichain/backends/cuda/elementwise/finite_kernels.h"
 #include "antichain/backends/cuda/elementwise/random_kernels.h"
 #include "antichain/backends/cuda/elementwise/row_update_kernels.h"
+#include "antichain/backends/cuda/hashing/hashing_kernels.h"
 #include "antichain/backends/cuda/indexing/along_kernels.h"
 #include "antichain/backends/cuda/indexing/index_kernels.h"
 #include "antichain/backends/cuda/indexing/running_sum.h"
@@ -236,6 +237,22 @@ TEST(GeneratedCode, Random) {
 TEST(GeneratedCode, SizesFromData) {
   expect_compiles(nonzero_text(boolean, 3));
   expect_compiles(nonzero_text(f16, 0));
+}
+
+TEST(GeneratedCode, Hashing) {
+  for (const HashFamily family : {HashFamily::simhash, HashFamily::wta, HashFamily::dwta}) {
+    for (const HashTransform transform :
+         {HashTransform::none, HashTransform::norms, HashTransform::powers}) {
+      expect_compiles(hash_codes_text(f32, family, transform));
+    }
+    expect_compiles(hash_codes_text(bf16, family, HashTransform::norms));
+    expect_compiles(hash_codes_text(f64, family, HashTransform::norms));
+  }
+  expect_compiles(hash_tables_text());
+  expect_compiles(active_units_text(i64, i64));
+  expect_compiles(active_units_text(i32, i64));
+  expect_compiles(largest_norm_text(f32));
+  expect_compiles(largest_norm_text(f16));
 }
 
 TEST(GeneratedCode, FiniteChecks) {

@@ -1,13 +1,16 @@
 // Code from a cache is run, so nobody else may have written it.
 #include "antichain/base/code_cache.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <vector>
 
 #include "antichain/base/private_folder.h"
 #include "tests/base/cache_folder.h"
@@ -134,6 +137,65 @@ TEST(CodeCache, HasASubfolderOfItsOwn) {
   const CacheFolder none("");
   EXPECT_EQ(default_code_folder(), "");
   EXPECT_EQ(code_cache_refusal(), "");
+}
+
+TEST(CodeCache, ManyProcessesAtOnce) {
+  const TemporaryFolder temporary;
+  const fs::path folder = temporary / "code";
+  const std::string bytes(100'000, 'x');
+  std::vector<pid_t> children;
+  for (int n = 0; n < 4; ++n) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const CodeCache cache(folder);
+      for (int round = 0; round < 20; ++round) {
+        cache.store("abc", bytes);
+        if (const auto found = cache.load("abc"); !found || *found != bytes) {
+          _exit(1);
+        }
+      }
+      _exit(0);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = 1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 1);
+}
+
+// Small files, of which there may be many, are not looked at whenever one is stored; that there are
+// not too many of them holds all the same, but for some.
+TEST(CodeCache, StaysNearItsSize) {
+  const TemporaryFolder temporary;
+  const fs::path folder = temporary / "code";
+  const CodeCache cache(folder, 100'000);
+  for (int i = 0; i < 2000; ++i) {
+    cache.store(fmt::format("{:064x}", i * 7919), std::string(200, 'x'));
+  }
+  std::uintmax_t bytes = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    bytes += entry.file_size();
+  }
+  EXPECT_GT(bytes, 50'000);
+  EXPECT_LT(bytes, 250'000);  // 2000 files are more than twice as much
+}
+
+TEST(CodeCache, ForgetsWhatWasUsedLongestAgo) {
+  const TemporaryFolder temporary;
+  const fs::path folder = temporary / "code";
+  const CodeCache cache(folder, 2500);
+  for (const char* key : {"a", "b", "c"}) {
+    cache.store(key, std::string(1000, 'x'));
+    const auto then = fs::file_time_type::clock::now() - std::chrono::hours(*key == 'a' ? 1 : 9);
+    fs::last_write_time(folder / (std::string(key) + ".o"), then);
+  }
+  cache.store("d", std::string(1000, 'x'));
+  EXPECT_TRUE(cache.load("a"));
+  EXPECT_TRUE(cache.load("d"));
+  EXPECT_FALSE(cache.load("b") && cache.load("c"));
 }
 
 }  // namespace antichain::code_cache_test

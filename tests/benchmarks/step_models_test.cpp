@@ -47,6 +47,7 @@ TEST(StepModels, EveryModelTrains) {
        }},
       {"gru", [](std::int64_t batch) { return gru(3, batch, 4, 5); }},
       {"transformer", [](std::int64_t batch) { return transformer(batch, 3, 8, 2, adam); }},
+      {"mobilenet", mobilenet},
       {"gpt",
        [](std::int64_t batch) {
          return gpt(batch, {.steps = 5, .width = 8, .heads = 2, .layers = 2, .vocabulary = 11});

@@ -144,7 +144,7 @@ TEST(Lines, MayBeLongButNotEndless) {
     ASSERT_TRUE(lines.next(line));
     EXPECT_EQ(line, expected);
   }
-  EXPECT_EQ(fmt::format("{}", lines.place()), "file:3");
+  EXPECT_EQ(fmt::format("{}", lines.line_in_file()), "file:3");
   EXPECT_FALSE(lines.next(line));
   Endless endless;
   LineReader never(endless);

@@ -99,6 +99,53 @@ Rule lbfgs_rule(const LbfgsOptions& options) {
       };
 }
 
+// One iteration with one gradient, whose pair is the last step and what the gradient changed by.
+Rule one_gradient_rule(const LbfgsOptions& options) {
+  return [options, pairs = std::deque<Pair>(), last = Pair{}](Point& point, const Point& gradient,
+                                                              int step) mutable {
+    Pair pair = last;
+    for (std::size_t i = 0; i < point.size(); ++i) {
+      pair.y[i] = gradient[i] - last.y[i];
+    }
+    if (dot(pair.s, pair.y) > 1e-10 * std::sqrt(dot(pair.s, pair.s) * dot(pair.y, pair.y))) {
+      pairs.push_back(pair);
+      if (pairs.size() > static_cast<std::size_t>(options.history)) {
+        pairs.pop_front();
+      }
+    }
+    const Point uphill = two_loops(gradient, pairs);
+    double size = 0;
+    for (double g : gradient) {
+      size += std::abs(g);
+    }
+    double t = options.lr * (pairs.empty() ? std::min(1.0, 1 / size) : 1);
+    if (options.line_search == LineSearch::backtracking) {
+      Point ignored{};
+      const double loss = loss_at(point, step - 1, ignored), slope = -dot(gradient, uphill);
+      std::int64_t evaluations = 0;
+      const auto is_too_long = [&] {
+        return loss_at(sum_of(point, -t, uphill), step - 1, ignored) >
+               loss + options.decrease * t * slope;
+      };
+      for (; evaluations < options.max_evaluations && is_too_long(); ++evaluations) {
+        t /= 2;
+      }
+      t = evaluations == options.max_evaluations ? 0 : t;
+    }
+    for (std::size_t i = 0; i < point.size(); ++i) {
+      last.s[i] = -t * uphill[i];
+      point[i] += last.s[i];
+    }
+    last.y = gradient;
+  };
+}
+
+void expect_one_gradient(const LbfgsOptions& options) {
+  constexpr double kRounding = 1e-8;  // steps of lr alone go further off, and come back
+  expect_trajectory(
+      one_gradient_rule(options), [&](Var loss) { return lbfgs(loss, options); }, kRounding);
+}
+
 void expect_lbfgs(const LbfgsOptions& options) {
   // Differences of gradients divide by small numbers, which makes rounding errors grow.
   constexpr double kRounding = 1e-11;
@@ -117,6 +164,16 @@ TEST(Lbfgs, SearchesTheLineAsByHand) {
   expect_lbfgs({.lr = 0.01, .history = 2});                     // too short
   expect_lbfgs({.lr = 8, .history = 2, .max_evaluations = 4});  // and often gives up
   expect_lbfgs({.history = 2, .decrease = 0.3, .curvature = 0.4});
+}
+
+TEST(Lbfgs, TakesOneGradientAnIteration) {
+  for (const LineSearch line_search : {LineSearch::backtracking, LineSearch::none}) {
+    expect_one_gradient({.lr = 0.1, .line_search = line_search});
+    expect_one_gradient({.lr = 0.1, .history = 2, .line_search = line_search});
+  }
+  expect_one_gradient({.lr = 8, .line_search = LineSearch::backtracking});
+  expect_one_gradient(
+      {.lr = 8, .max_evaluations = 3, .line_search = LineSearch::backtracking});  // gives up
 }
 
 // By an engine up to the losses of the examples, by back-propagation from there.

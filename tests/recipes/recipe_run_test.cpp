@@ -213,12 +213,14 @@ TEST(RecipeRun, EnginesAgree) {
 }
 
 TEST(RecipeRun, ForwardModeIsSmallUnlessToldOtherwise) {
-  RecipeContext context = find_recipe("spirals").context();
-  context.settings.set("engine", "forward");
-  context.settings.set("epochs", "1");
-  const RecipeRun run(find_recipe("spirals"), context);
-  EXPECT_EQ(run.context().settings.integer("hidden"), 12);
-  EXPECT_EQ(run.context().settings.integer("epochs"), 1);
+  for (const char* engine : {"forward", "*=forward", "mlp=forward, *=backprop"}) {
+    RecipeContext context = find_recipe("spirals").context();
+    context.settings.set("engine", engine);
+    context.settings.set("epochs", "1");
+    const RecipeRun run(find_recipe("spirals"), context);
+    EXPECT_EQ(run.context().settings.integer("hidden"), 12) << engine;
+    EXPECT_EQ(run.context().settings.integer("epochs"), 1) << engine;
+  }
 }
 
 TEST(RecipeRun, EvaluatesTheStatesAsTheyAre) {

@@ -4,7 +4,7 @@ import os
 import shutil
 import struct
 
-from program import TRAINING, Failure, check_sentence, go_on_to_the_end
+from program import HASHED, TRAINING, Failure, check_sentence, go_on_to_the_end, make_reference
 
 BEST = "best.safetensors"
 
@@ -147,11 +147,12 @@ DAMAGES_OF_THE_BEST = ((BEST, damage_tensors), (BEST, damage_bytes), (BEST, dama
 def damaged_runs(program, reference, draw, count):
     """Files of a run, changed by their structure: they are refused or used, never believed blindly."""
     _, plain = reference
-    patient = patient_run(program)
+    patient, hashed = patient_run(program), make_reference(program, HASHED)[1]
     for number in range(count):
         folder = program.new_folder()
-        has_best = draw.random() < 0.5
-        shutil.copytree(patient if has_best else plain, folder)
+        origin = draw.choice((plain, patient, patient, hashed))
+        has_best = origin == patient
+        shutil.copytree(origin, folder)
         # A run that goes on computes with what it has read.
         checkpoint = last_checkpoint(folder)
         if draw.random() < 0.5:

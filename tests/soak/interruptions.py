@@ -5,7 +5,8 @@ import signal
 import subprocess
 import time
 
-from program import MODEL, SECONDS, TRAINING, Failure, check_sentence, go_on_to_the_end
+from program import (HASHED, MODEL, SECONDS, TRAINING, Failure, check_sentence, final_model, go_on_to_the_end,
+                     make_reference)
 
 CALLS = ("openat", "write", "fsync", "rename", "mkdir", "unlink", "unlinkat", "close", "flock", "rmdir")
 ERRORS = ("ENOSPC", "EIO", "EACCES", "EMFILE", "EROFS", "EDQUOT")
@@ -28,14 +29,12 @@ def why_no_mounting():
     return why_it_does_not_run(["unshare", "-rm", "sh", "-c", "mount -t tmpfs tmpfs /mnt"])
 
 
-def kills_at_random(program, reference, draw, count):
-    """kill -9 after a random time, again and again, until a run ends by itself."""
-    killed, folder, starts = 0, program.new_folder(), 0
+def kill_runs(program, training, reference, draw, count):
+    killed, folder = 0, program.new_folder()
     while killed < count:
         begun = (folder / "run.json").exists()
         process = program.start(["train", "--resume", folder, "--checkpoint-every", "7"] if begun else
-                                [*TRAINING, "--out", folder])
-        starts += 1
+                                [*training, "--out", folder])
         try:
             process.wait(timeout=draw.uniform(0.0, 0.25))
         except subprocess.TimeoutExpired:
@@ -44,11 +43,21 @@ def kills_at_random(program, reference, draw, count):
         ended = program.finish(process)
         if ended.code != -signal.SIGKILL:
             check_sentence(ended, "after a kill", codes=(0,))
-            if (folder / MODEL).read_bytes() != reference:
+            if final_model(folder) != reference:
                 raise Failure("after kills at random: other bits")
             folder = program.new_folder()
-    go_on_to_the_end(program, folder, reference, "after kills at random")
+    go_on_to_the_end(program, folder, reference, "after kills at random", training)
     return killed
+
+
+def kills_at_random(program, reference, draw, count):
+    """kill -9 after a random time, again and again, until a run ends by itself."""
+    return kill_runs(program, TRAINING, reference, draw, count)
+
+
+def kills_of_an_engine(program, reference, draw, count):
+    """The same to a run of an engine that keeps states of its own: hash tables."""
+    return kill_runs(program, HASHED, make_reference(program, HASHED)[0], draw, count)
 
 
 def calls_on(folder, program, command, calls=CALLS):

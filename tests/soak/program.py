@@ -6,11 +6,15 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-# A small run that writes a checkpoint every few steps: most of its time goes into files.
+# Small runs that write a checkpoint every few steps: most of their time goes into files.
 TRAINING = ["train", "spirals", "--epochs", "6", "--batch", "100", "--set", "hidden=5", "--seed", "1",
             "--checkpoint-every", "7"]
 STEPS = 60
 MODEL = f"checkpoints/step-{STEPS:08}-final/model.safetensors"
+# One of an engine that keeps states of its own from step to step.
+HASHED = ["train", "xmc-planted", "--epochs", "2", "--batch", "20", "--seed", "1", "--checkpoint-every", "7",
+          *(part for setting in ("features=100", "labels=200", "train=300", "test=40", "hidden=8", "output=hashed")
+            for part in ("--set", setting)), "--engine", "out=hashing:when=always,share=0.1"]
 SECONDS = 120  # that a command of this size may take on a busy machine
 
 
@@ -72,25 +76,30 @@ def check_sentence(ended, what, codes=(0, 1, 2)):
         raise Failure(f"{what}: control characters: {tail[-1]!r}")
 
 
-def make_reference(program):
+def final_model(folder):
+    """Returns the bytes of the parameters that a run ended with; nothing where it did not end."""
+    return b"".join(path.read_bytes() for path in folder.glob("checkpoints/step-*-final/model.safetensors"))
+
+
+def make_reference(program, training=TRAINING):
     """Returns the bytes that every run must end with, and that run's folder."""
     folder = program.new_folder()
-    ended = program.run([*TRAINING, "--out", folder])
+    ended = program.run([*training, "--out", folder])
     if ended.code != 0:
         raise Failure(f"the program does not train: {ended.err}")
-    return (folder / MODEL).read_bytes(), folder
+    return final_model(folder), folder
 
 
-def go_on_to_the_end(program, folder, reference, what):
+def go_on_to_the_end(program, folder, reference, what, training=TRAINING):
     """A run that was disturbed ends with the same bits; one that had not begun begins anew."""
     if not (folder / "run.json").exists():
         folder = program.new_folder()
-        ended = program.run([*TRAINING, "--out", folder])
+        ended = program.run([*training, "--out", folder])
     else:
         ended = program.run(["train", "--resume", folder, "--checkpoint-every", "7"])
     if ended.code != 0:
         raise Failure(f"{what}: it does not go on: {ended.err[-300:]}")
-    if (folder / MODEL).read_bytes() != reference:
+    if final_model(folder) != reference:
         raise Failure(f"{what}: it ends with other bits")
     left = [path for path in folder.rglob("*") if path.name.startswith((".aside", ".antichain-"))
             and path.parent.name == "checkpoints"]

@@ -5,6 +5,7 @@
 #include "antichain/backends/cuda/chains/chain_kernels.h"
 #include "antichain/backends/cuda/elementwise/cast_kernels.h"
 #include "antichain/backends/cuda/indexing/along_kernels.h"
+#include "antichain/backends/cuda/prepared_parts.h"
 #include "antichain/backends/cuda/products/attention_kernels.h"
 #include "antichain/backends/cuda/rows/channel_kernels.h"
 #include "antichain/backends/cuda/scans/affine_scan_kernels.h"
@@ -23,6 +24,7 @@
 #include "antichain/backends/cuda/elementwise/random_kernels.h"
 #include "antichain/backends/cuda/elementwise/row_update_kernels.h"
 #include "antichain/backends/cuda/elementwise/update_kernels.h"
+#include "antichain/backends/cuda/hashing/hashing_kernels.h"
 #include "antichain/backends/cuda/indexing/index_kernels.h"
 #include "antichain/backends/cuda/indexing/scatter_kernels.h"
 #include "antichain/backends/cuda/indexing/sort_kernels.h"
@@ -68,13 +70,14 @@ class CudaBackend final : public Backend {
     cuda::register_convolution(kernels_, context_, tf32_);
 #endif
     cuda::register_fused_products(kernels_, context_);
-    cuda::register_chains(kernels_, context_);
+    cuda::register_chains(kernels_, context_, tf32_);
     cuda::register_affine_scan(kernels_, context_);
     cuda::register_weighted_scan(kernels_, context_);
     cuda::register_random(kernels_, context_);
     cuda::register_optimiser_steps(kernels_, context_);
     cuda::register_row_updates(kernels_, context_);
     cuda::register_finite_check(kernels_, context_);
+    cuda::register_hashing(kernels_, context_);
   }
 
   std::string_view name() const override { return "cuda"; }
@@ -158,6 +161,10 @@ class CudaBackend final : public Backend {
 
 std::unique_ptr<Backend> make_cuda_backend(int index, const CudaOptions& options) {
   return std::make_unique<CudaBackend>(index, options);
+}
+
+std::vector<PreparedPart> cuda_prepared_parts(int index) {
+  return cuda::shared_context(index)->preparation().parts();
 }
 
 }  // namespace antichain

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "antichain/engines/hashing/device_support.h"
 #include "antichain/engines/hashing/hashed_forward.h"
 #include "antichain/engines/hashing/hashed_inference.h"
 #include "antichain/engines/hashing/hashing_cost.h"
@@ -34,12 +35,14 @@ bool has_known_size(const WideLayer& layer) {
 
 class HashingEngine final : public GradientEngine {
  public:
+  explicit HashingEngine(HashingDevice device) : device_(std::move(device)) {}
+
   std::string_view name() const override { return "hashing"; }
   std::string_view summary() const override {
     return "wide layers by the units that hash tables find, with row updates";
   }
   Guarantee guarantee() const override { return Guarantee::sampled; }
-  std::vector<OptionSpec> options() const override { return option_specs(); }
+  std::vector<OptionSpec> options() const override { return option_specs(device_.kind); }
 
   Support supports(Op op, const std::vector<bool>&) const override {
     return &op.def() == &wide_layers_def()
@@ -49,7 +52,7 @@ class HashingEngine final : public GradientEngine {
   }
 
   void add_own_states(WideLayers& layers, const EngineChoice& choice) const override {
-    const Options set = read_options(settings(choice));
+    const Options set = read(settings(choice));
     if (!layers.training && !set.hashed_inference) {
       return;
     }
@@ -64,7 +67,8 @@ class HashingEngine final : public GradientEngine {
       }
       const Options own =
           for_layer(set, layer.weight.dim(0).constant(), layer.weight.dim(1).constant());
-      if (own.when == When::always || layer_cost(own, expected_examples(layers.x)).pays()) {
+      if (own.when == When::always ||
+          (support_of(layer, own).yes && cost_of(own, layers.x).pays())) {
         layer.own = declare_states(layer, i, own);
       }
     }
@@ -80,7 +84,7 @@ class HashingEngine final : public GradientEngine {
     if (!parts.training) {
       return std::vector<Var>{output_of(op, parts)};
     }
-    const Computed computed = compute_active(parts, read_options(settings(op)));
+    const Computed computed = compute_active(parts, read(settings(op)));
     const Var output = with_report(computed.output, "active_share", computed.active_share);
     return std::vector<Var>{with_report(output, "found_share", computed.found_share)};
   }
@@ -107,13 +111,14 @@ class HashingEngine final : public GradientEngine {
     if (!parts.training || !is_hashed(parts)) {
       return writes;
     }
-    const Options set = read_options(settings(op));
+    const Options set = read(settings(op));
     // What the gradient has built already: the same ops.
     const std::vector<ActiveUnits> units = compute_active(parts, set).units;
     for (std::size_t i = 0; i < parts.layers.size(); ++i) {
       if (!parts.layers[i].own.empty()) {
         const HashedLayer hashed(parts.layers[i], set);
-        const std::vector<Var> own = layer_updates(parts.layers[i], hashed, units[i]);
+        const std::vector<Var> own =
+            layer_updates(parts.layers[i], hashed, units[i], device_.takes_whole_steps);
         writes.insert(writes.end(), own.begin(), own.end());
       }
     }
@@ -126,7 +131,7 @@ class HashingEngine final : public GradientEngine {
     }
     for (const WideLayer& layer : parts_of_wide_layers(op).layers) {
       if (layer.weight == op.input(input) || layer.bias == op.input(input)) {
-        return layer.own.empty() ? RowUpdates::none : read_options(settings(op)).updates;
+        return layer.own.empty() ? RowUpdates::none : read(settings(op)).updates;
       }
     }
     return RowUpdates::none;
@@ -134,7 +139,7 @@ class HashingEngine final : public GradientEngine {
 
   std::string explain(Op op) const override {
     const WideLayers parts = parts_of_wide_layers(op);
-    const Options set = read_options(settings(op));
+    const Options set = read(settings(op));
     std::vector<std::string> layers;
     for (const WideLayer& layer : parts.layers) {
       if (!has_known_size(layer)) {
@@ -143,18 +148,28 @@ class HashingEngine final : public GradientEngine {
       }
       const Options own =
           for_layer(set, layer.weight.dim(0).constant(), layer.weight.dim(1).constant());
-      layers.push_back(
-          describe(own, layer_cost(own, expected_examples(parts.x)), !layer.own.empty()));
+      const Support support = support_of(layer, own);
+      layers.push_back(support.yes || !layer.own.empty()
+                           ? describe(own, cost_of(own, parts.x), !layer.own.empty())
+                           : fmt::format("dense: {}", support.reason));
     }
     return fmt::format("{}", fmt::join(layers, "; "));
   }
 
  private:
+  Options read(const Settings& set) const { return read_options(set, device_.kind); }
+  Support support_of(const WideLayer& layer, const Options& own) const {
+    return device_support(device_, own, layer.weight.dtype());
+  }
+  LayerCost cost_of(const Options& own, Var x) const {
+    return layer_cost(own, expected_examples(x), device_.kind);
+  }
+
   Var output_of(Op op, const WideLayers& parts) const {
     if (!is_hashed(parts)) {
       return op.def().decompose(op)[0];
     }
-    const Options set = read_options(settings(op));
+    const Options set = read(settings(op));
     return parts.training         ? compute_active(parts, set).output
            : parts.gives_losses() ? compute_active(parts, for_inference(set)).output
                                   : compute_values(parts, for_inference(set));
@@ -163,10 +178,14 @@ class HashingEngine final : public GradientEngine {
   static bool is_hashed(const WideLayers& parts) {
     return std::ranges::any_of(parts.layers, [](const WideLayer& l) { return !l.own.empty(); });
   }
+
+  HashingDevice device_;
 };
 
 }  // namespace
 
-std::unique_ptr<GradientEngine> make_hashing_engine() { return std::make_unique<HashingEngine>(); }
+std::unique_ptr<GradientEngine> make_hashing_engine(HashingDevice device) {
+  return std::make_unique<HashingEngine>(std::move(device));
+}
 
 }  // namespace antichain

@@ -39,18 +39,21 @@ std::int64_t default_pieces(std::int64_t units, int bits_per_piece) {
   return std::max<std::int64_t>(1, (std::bit_width(buckets) - 1) / bits_per_piece);
 }
 
-// Units that an example needs for itself cost rows of memory that nobody else reads; those drawn for
-// all examples are one dense product, and as many as keep what they estimate near enough. With half
-// as many of the former and more of the latter a step takes less, and an epoch learns more.
+// Units that an example needs for itself cost rows of memory that nobody else reads; those drawn
+// for all examples are one dense product, and as many as keep what they estimate near enough. With
+// half as many of the former and more of the latter a step takes less, and an epoch learns more.
 constexpr std::int64_t kUsualOwn = 32, kFewestDrawn = 512, kMostDrawn = 2048, kUnitsPerDrawn = 20;
 constexpr std::int64_t kFewestOwn = 8;  // true labels are among them
 // Of all examples together.
 constexpr std::int64_t kUnitsPerShared = 16, kFewestShared = 1024, kMostShared = 4096;
+// A GPU computes more of them in no more time, and is given more examples with labels at once.
+constexpr std::int64_t kMostSharedOfGpu = 16384;
 
 void choose_active(Options& options, std::int64_t units) {
   ActiveOptions& active = options.active;
   if (active.active == 0 && options.share == 0 && active.shared) {
-    active.active = std::clamp(units / kUnitsPerShared, kFewestShared, kMostShared);
+    const std::int64_t most = options.device == DeviceKind::cpu ? kMostShared : kMostSharedOfGpu;
+    active.active = std::clamp(units / kUnitsPerShared, kFewestShared, most);
     active.drawn = active.active / 2;
   } else if (active.active == 0 && options.share == 0) {
     active.drawn = std::clamp(units / kUnitsPerDrawn, kFewestDrawn, kMostDrawn);
@@ -72,7 +75,8 @@ void choose_active(Options& options, std::int64_t units) {
 
 }  // namespace
 
-std::vector<OptionSpec> option_specs() {
+std::vector<OptionSpec> option_specs(DeviceKind device) {
+  const std::string whose = device == DeviceKind::cpu ? "example" : "batch";
   return {
       choice_option("family", "simhash", "hash functions", HashSpec::family_names()),
       choice_option("transform", "norms", "how inner products of rows become angles",
@@ -95,7 +99,7 @@ std::vector<OptionSpec> option_specs() {
       {"drawn", kNumber, "0.25",
        "part of `active`, or of `share`, that is drawn evenly, the same for all examples, at least",
        0, 1},
-      choice_option("for", "example", "who has active units of its own", {"example", "batch"}),
+      choice_option("for", whose, "who has active units of its own", {"example", "batch"}),
       {"rehash", kInteger, "50", "steps from one hashing of rows to the next, at first", 1, 1e9},
       {"rehash_growth", kNumber, "1.2", "factor by which these steps become more each time", 1, 10},
       choice_option("rehash_rows", "used", "which rows are hashed then", {"used", "all"}),
@@ -117,8 +121,9 @@ std::vector<OptionSpec> option_specs() {
   };
 }
 
-Options read_options(const Settings& settings) {
+Options read_options(const Settings& settings, DeviceKind device) {
   Options options;
+  options.device = device;
   options.spec = {.family = static_cast<HashFamily>(
                       position(HashSpec::family_names(), settings.text("family"))),
                   .transform = static_cast<HashTransform>(

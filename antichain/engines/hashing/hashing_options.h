@@ -8,13 +8,15 @@
 #include "antichain/base/settings.h"
 #include "antichain/ops/hashing/active_units.h"
 #include "antichain/ops/hashing/hash_functions.h"
+#include "antichain/tensor/device.h"
 
 namespace antichain::hashing {
 
 enum class When { where_faster, always };
 
 struct Options {
-  HashSpec spec;  // pieces: 0 for as many as the number of units needs
+  DeviceKind device = DeviceKind::cpu;  // that computes the layer
+  HashSpec spec;                        // pieces: 0 for as many as the number of units needs
   TableOptions tables;
   ActiveOptions active;  // active: 0 where `share`, or the number of units, says how many
   double share = 0;
@@ -31,8 +33,9 @@ struct Options {
   When when = When::where_faster;
 };
 
-std::vector<OptionSpec> option_specs();
-Options read_options(const Settings& settings);
+/// What can be set; where nobody does, on a device of this kind, as its kernels are fastest.
+std::vector<OptionSpec> option_specs(DeviceKind device);
+Options read_options(const Settings& settings, DeviceKind device);
 
 /// Returns the options for a layer: what follows from its size is filled in. Throws InvalidArgument
 /// where tables cannot be made.

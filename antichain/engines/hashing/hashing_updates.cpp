@@ -46,7 +46,7 @@ Var scheduled(const StateNames& names, const Options& options, Var step, std::ve
 }  // namespace
 
 std::vector<Var> layer_updates(const WideLayer& layer, const HashedLayer& hashed,
-                               const ActiveUnits& units) {
+                               const ActiveUnits& units, bool whole_steps) {
   Graph& graph = layer.weight.graph();
   const StateNames names = StateNames::of(layer);
   const Options& options = hashed.options();
@@ -59,15 +59,17 @@ std::vector<Var> layer_updates(const WideLayer& layer, const HashedLayer& hashed
     const auto look = [&] {
       return Vars{greater_equal(code_drift(names, hashed, weight, bias), options.drift)};
     };
-    due = cond(due, look, [&] { return Vars{scalar(graph, boolean, 0)}; })[0];
+    due = whole_steps ? logical_and(due, look()[0])
+                      : cond(due, look, [&] { return Vars{scalar(graph, boolean, 0)}; })[0];
   }
   HashBy by = hashed.hash();
   Var all = scalar(graph, boolean, options.rehash_all);
   if (options.new_functions > 0) {
     const Var renew = equal(modulo(step, options.new_functions), 0);
     const auto draw = [&] { return Vars{draw_hash_functions(graph, options.spec)}; };
-    by.functions =
-        assign(graph, names.functions, cond(renew, draw, [&] { return Vars{by.functions}; })[0]);
+    const Var functions = whole_steps ? select(renew, draw()[0], by.functions)
+                                      : cond(renew, draw, [&] { return Vars{by.functions}; })[0];
+    by.functions = assign(graph, names.functions, functions);
     writes.push_back(by.functions);
     due = logical_or(due, renew);
     all = logical_or(all, renew);
@@ -76,7 +78,8 @@ std::vector<Var> layer_updates(const WideLayer& layer, const HashedLayer& hashed
     // With another norm all codes are others. So it changes when a row has outgrown it, with room
     // to grow further, and whenever all rows are hashed anyway.
     const auto measure = [&] { return Vars{largest_norm(weight, bias)}; };
-    const Var now = cond(due, measure, [&] { return Vars{by.largest}; })[0];
+    const Var now = whole_steps ? largest_norm_if(due, weight, bias, by.largest)
+                                : cond(due, measure, [&] { return Vars{by.largest}; })[0];
     const Var outgrown = greater(now, by.largest);
     all = logical_or(all, outgrown);
     by.largest =

@@ -6,8 +6,9 @@
 namespace antichain::hashing {
 
 /// Builds the writes of a layer's states that belong to a training step with these inputs of the
-/// layer: counts the step, hashes rows where it is time to, and sorts the tables anew.
+/// layer: counts the step, hashes rows where it is time to, and sorts the tables anew. With
+/// `whole_steps`, nothing is left out where it is not due that a device would have to be asked for.
 std::vector<Var> layer_updates(const WideLayer& layer, const HashedLayer& hashed,
-                               const ActiveUnits& units);
+                               const ActiveUnits& units, bool whole_steps);
 
 }  // namespace antichain::hashing

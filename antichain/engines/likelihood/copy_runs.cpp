@@ -1,62 +1,101 @@
 #include "antichain/engines/likelihood/copy_runs.h"
 
+#include <algorithm>
 #include <unordered_map>
 
+#include "antichain/engines/likelihood/clean_values.h"
+#include "antichain/engines/likelihood/copy_sums.h"
 #include "antichain/engines/likelihood/noise_spread.h"
 #include "antichain/engines/likelihood/site_region.h"
 #include "antichain/graph/traversal.h"
 #include "antichain/ops/control_flow/control_flow.h"
 #include "antichain/ops/elementwise/elementwise.h"
-#include "antichain/ops/shape/creation.h"
-#include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/state/state_ops.h"
 #include "antichain/ops/vmap/vmap_region.h"
 
 namespace antichain::likelihood {
 
 namespace {
 
-// The region with one more parameter for each noisy site, which takes its noise.
-RegionId noisy_region(const NoisyRun& run, const Options& options) {
+using OfCopies = std::function<Mapped(Var numbers, CleanValues& clean)>;
+
+// A region with parameters behind those for the inputs, and what they take in a run: noise, and
+// values without noise. These are found when they are needed: those of one site at a time are in
+// memory.
+struct NoisyRegion {
+  RegionId region = {};
+  std::vector<OfCopies> suppliers = {};
+};
+
+// Where there is noise in front of a site, the relu behind it shows what is inactive of a run with
+// noise. The mask is that of the clean run, which the estimate is taken with, too.
+bool needs_clean_mask(const NoisyRun& run, std::size_t site, const Options& options) {
+  return is_masked(run.sites[site], options) &&
+         std::ranges::count_if(run.noise, [](const auto& n) { return n.has_value(); }) > 1;
+}
+
+NoisyRegion noisy_region(const NoisyRun& run, const Options& options) {
   Graph& graph = run.op.graph();
   RegionScope scope(graph);
-  Vars arguments;
+  NoisyRegion noisy;
+  Vars arguments, masks(run.sites.size());
   for (Var input : run.op.inputs()) {
     arguments.push_back(scope.param(input.type()));
   }
   SiteHook hook;
   for (std::size_t i = 0; i < run.sites.size(); ++i) {
-    hook.noise.push_back(run.noise[i] ? scope.param({run.sites[i].dtype(), run.sites[i].shape()})
-                                      : Var());
+    const Site& site = run.sites[i];
+    hook.noise.push_back(run.noise[i] ? scope.param({site.dtype(), site.shape()}) : Var());
+    if (!run.noise[i]) {
+      continue;
+    }
+    noisy.suppliers.push_back([&run, &graph, i](Var numbers, CleanValues&) -> Mapped {
+      return {run.noise[i]->draw(graph.capture(run.keys[i]), numbers).noise, true};
+    });
+    if (needs_clean_mask(run, i, options)) {
+      masks[i] = scope.param({DType::boolean, site.shape()});
+      noisy.suppliers.push_back([&site](Var, CleanValues& clean) -> Mapped {
+        return {greater(clean(site.value), 0), false};
+      });
+    }
   }
+  hook.statistics = [&](Var statistic) {
+    noisy.suppliers.push_back([statistic](Var, CleanValues& clean) -> Mapped {
+      return {clean(statistic), false};
+    });
+    return scope.param(statistic.type());
+  };
   hook.replace = [&](const AtSite& at) {
     Var noise = at.noise;
-    if (options.masks_inactive && run.sites[at.site].is_before_relu) {
-      noise = select(greater(at.value, 0), noise, 0);
+    if (is_masked(run.sites[at.site], options)) {
+      const Var mask = masks[at.site];
+      noise = select(mask.valid() ? mask : greater(at.value, 0), noise, 0);
     }
     return at.value + spread_noise(run.sites[at.site], at.spread, noise, options.sigma);
   };
-  return scope.finish(SiteRegion(graph, run.op.regions()[0], arguments, run.sites, hook).results());
+  noisy.region =
+      scope.finish(SiteRegion(graph, run.op.regions()[0], arguments, run.sites, hook).results());
+  return noisy;
 }
 
-// What vmap_region does, with noise that is drawn only where it is added: that of one site at a
-// time is in memory. The parameters behind the inputs take it, in the order of the noisy sites.
+// What vmap_region does, with values that are found only where they are used.
 Var losses_with_noise(Graph& graph, RegionId region, std::span<const Mapped> inputs, Dim copies,
-                      const std::function<Var(std::size_t)>& draw) {
+                      const std::function<Mapped(std::size_t)>& supply) {
   const Vars params = graph.vars(graph.region(region).params);
   std::unordered_map<VarId, Mapped> values;
-  std::unordered_map<VarId, std::size_t> noise;
+  std::unordered_map<VarId, std::size_t> supplied;
   for (std::size_t i = 0; i < params.size(); ++i) {
     if (i < inputs.size()) {
       values[params[i].id()] = {graph.capture(inputs[i].value), inputs[i].is_mapped};
     } else {
-      noise[params[i].id()] = i - inputs.size();
+      supplied[params[i].id()] = i - inputs.size();
     }
   }
   const auto value_of = [&](Var value) -> Mapped {
     const auto found = values.find(value.id());
     return found != values.end()
                ? found->second
-               : values.emplace(value.id(), Mapped{draw(noise.at(value.id())), true}).first->second;
+               : values.emplace(value.id(), supply(supplied.at(value.id()))).first->second;
   };
   for (Op op : schedule_region(graph, region)) {
     std::vector<Mapped> arguments;
@@ -73,69 +112,50 @@ Var losses_with_noise(Graph& graph, RegionId region, std::span<const Mapped> inp
 }
 
 // Losses of the copies with these numbers, [copies, examples].
-NoisyLosses losses_of(const NoisyRun& run, const Options& options, RegionId region, Var numbers) {
+NoisyLosses losses_of(const NoisyRun& run, const Options& options, const NoisyRegion& noisy,
+                      Var numbers) {
   Graph& graph = run.op.graph();
   std::vector<Mapped> inputs;
   for (Var input : run.op.inputs()) {
     inputs.push_back({input, false});
   }
-  std::vector<std::size_t> noisy;
-  for (std::size_t i = 0; i < run.sites.size(); ++i) {
-    if (run.noise[i]) {
-      noisy.push_back(i);
+  const bool is_in_turn = !CopySplit{run.draws, options.draws(options.at_once)}.is_whole();
+  // Behind `before` the clean run is computed once more, next to the run with noise, instead of
+  // being kept for it.
+  const auto losses = [&](bool is_opposite, Var before) {
+    Vars arguments;
+    for (Var input : run.op.inputs()) {
+      const Var own = graph.capture(input);
+      arguments.push_back(is_in_turn ? after_writes(own, {before}) : own);
     }
-  }
-  const auto losses = [&](bool is_opposite) {
-    return losses_with_noise(graph, region, inputs, numbers.dim(0), [&](std::size_t n) {
-      const std::size_t site = noisy[n];
-      const Var noise = run.noise[site]->draw(graph.capture(run.keys[site]), numbers).noise;
-      return is_opposite ? -noise : noise;
+    CleanValues clean(graph, run.op.regions()[0], arguments);
+    return losses_with_noise(graph, noisy.region, inputs, numbers.dim(0), [&](std::size_t n) {
+      Mapped found = noisy.suppliers[n](numbers, clean);
+      found.value = is_opposite && found.is_mapped ? -found.value : found.value;
+      return found;
     });
   };
-  return {.plus = losses(false), .minus = options.antithetic ? losses(true) : Var()};
+  const Var plus = losses(false, numbers);
+  return {.plus = plus, .minus = options.antithetic ? losses(true, plus) : Var()};
 }
 
 }  // namespace
 
-Var all_copies(Graph& graph, std::int64_t draws) { return iota(graph, DType::i64, draws); }
-
-ChainResult for_copies_in_turn(std::int64_t first, std::int64_t at_once, const Vars& sums,
-                               const Vars& xs, Dim groups,
-                               const std::function<StepResult(Var, const Vars&, const Vars&)>& body,
-                               Graph& graph, Place place) {
-  // The first copy is carried: what did not depend on the step before would be computed for all
-  // steps at once.
-  Vars carried = {scalar(graph, DType::i64, static_cast<double>(first))};
-  carried.insert(carried.end(), sums.begin(), sums.end());
-  const auto one_group = [&](Var, const Vars& states, const Vars& slices) -> StepResult {
-    const Vars own(states.begin() + 1, states.end());
-    StepResult found = body(states[0] + all_copies(graph, at_once), own, slices);
-    found.states.insert(found.states.begin(), states[0] + at_once);
-    return found;
-  };
-  ChainResult result = chain(carried, xs, one_group, {.length = groups}, place);
-  result.last.erase(result.last.begin());
-  return result;
+bool is_masked(const Site& site, const Options& options) {
+  return options.masks_inactive && site.is_before_relu && !site.chain.valid();
 }
 
 NoisyLosses run_copies(const NoisyRun& run, const Options& options) {
   Graph& graph = run.op.graph();
-  const RegionId region = noisy_region(run, options);
-  const std::int64_t at_once = options.draws(options.at_once);
-  if (at_once == 0 || at_once >= run.draws) {
-    return losses_of(run, options, region, all_copies(graph, run.draws));
-  }
-  const std::int64_t groups = run.draws / at_once;
-  const auto body = [&](Var numbers, const Vars&, const Vars&) -> StepResult {
-    const NoisyLosses found = losses_of(run, options, region, numbers);
-    return {{}, found.minus.valid() ? Vars{found.plus, found.minus} : Vars{found.plus}};
-  };
-  const Vars found =
-      for_copies_in_turn(0, at_once, {}, {}, groups, body, graph, run.op.location()).ys;
-  const auto joined = [&](Var of_groups) {
-    return reshape(of_groups, {run.draws, of_groups.dim(2)});
-  };
-  return {.plus = joined(found[0]), .minus = found.size() > 1 ? joined(found[1]) : Var()};
+  const NoisyRegion region = noisy_region(run, options);
+  const Vars found = join_copies(
+      graph, {run.draws, options.draws(options.at_once)},
+      [&](Var numbers) -> Vars {
+        const NoisyLosses losses = losses_of(run, options, region, numbers);
+        return losses.minus.valid() ? Vars{losses.plus, losses.minus} : Vars{losses.plus};
+      },
+      run.op.location());
+  return {.plus = found[0], .minus = found.size() > 1 ? found[1] : Var()};
 }
 
 }  // namespace antichain::likelihood

@@ -10,6 +10,10 @@
 
 namespace antichain::likelihood {
 
+/// Returns whether a site has noise and a gradient only where the relu behind it hands them on.
+/// What is active in a chain is the steps' own business: noise there is everywhere.
+bool is_masked(const Site& site, const Options& options);
+
 /// A region op with its sites, and the noise of those that are noisy together.
 struct NoisyRun {
   Op op;
@@ -25,15 +29,5 @@ struct NoisyLosses {
 };
 /// Builds the runs; as many copies at once as the options say, in a chain over what remains.
 NoisyLosses run_copies(const NoisyRun& run, const Options& options);
-
-/// Returns the numbers of all copies.
-Var all_copies(Graph& graph, std::int64_t draws);
-/// Calls `body(numbers, sums, xs)` for groups of `at_once` copies from `first` on, with the sums
-/// that it carries and slices of xs, which count groups. No group begins before the one before it
-/// has ended, so that one at a time is in memory.
-ChainResult for_copies_in_turn(
-    std::int64_t first, std::int64_t at_once, const Vars& sums, const Vars& xs, Dim groups,
-    const std::function<StepResult(Var numbers, const Vars& sums, const Vars& xs)>& body,
-    Graph& graph, Place place);
 
 }  // namespace antichain::likelihood

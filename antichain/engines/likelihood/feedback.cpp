@@ -13,7 +13,7 @@ namespace {
 // Of normalised least mean squares: 1 would follow each batch as far as one step can.
 constexpr double kLearningRate = 0.5;
 
-std::string state_of(const Site& site) { return site.scope + ".feedback"; }
+std::string state_of(const Site& site) { return site.name + ".feedback"; }
 
 }  // namespace
 
@@ -23,10 +23,10 @@ bool Feedback::supports(const Site& site, const std::optional<Rows>& rows) {
 }
 
 Var Feedback::matrix(const Site& site) const {
-  Graph& graph = exact_.graph();
+  Graph& graph = next_.graph();
   const std::string name = state_of(site);
   if (graph.find_state(name) == nullptr) {
-    const Dims shape = {exact_.dim(1), site.value.dim(1)};
+    const Dims shape = {next_.dim(1), site.value.dim(1)};
     graph.add_state({.name = name,
                      .type = {site.dtype(), shape},
                      .initial = zeros(graph, site.dtype(), shape)});
@@ -35,14 +35,14 @@ Var Feedback::matrix(const Site& site) const {
 }
 
 Var Feedback::predicted(const Site& site) const {
-  return matmul(cast(exact_, site.dtype()), matrix(site));
+  return matmul(cast(next_, site.dtype()), matrix(site));
 }
 
 Var Feedback::learn(const Site& site, Var residual) const {
-  const Var exact = cast(exact_, residual.dtype());
-  const Var size = maximum(sum(square(exact)), 1e-30);
-  const Var step = matmul(exact, residual, {.transpose_a = true}) * (kLearningRate / size);
-  return add_update(exact.graph(), state_of(site), step);
+  const Var next = cast(next_, residual.dtype());
+  const Var size = maximum(sum(square(next)), 1e-30);
+  const Var step = matmul(next, residual, {.transpose_a = true}) * (kLearningRate / size);
+  return add_update(next.graph(), state_of(site), step);
 }
 
 }  // namespace antichain::likelihood

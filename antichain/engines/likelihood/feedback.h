@@ -1,5 +1,5 @@
-// Learned feedback: gradients at sites predicted from the exact one at the last site, as a control
-// variate. Whatever is predicted, the estimate has the same mean; the nearer, the less variance.
+// Learned feedback: gradients at sites predicted from that at the next site, as a control variate.
+// Whatever is predicted, the estimate has the same mean; the nearer, the less variance.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,9 @@ namespace antichain::likelihood {
 
 class Feedback {
  public:
-  /// Predicts from `exact`, the gradient by the values of the last site: [examples, units].
-  explicit Feedback(Var exact) : exact_(exact) {}
+  /// Predicts from the gradient by the values of the next site, or what is predicted of it:
+  /// [examples, units].
+  explicit Feedback(Var next) : next_(next) {}
 
   /// Returns whether it can predict for a site: values [examples, units] without a spread of their
   /// own, outside of chains, in a graph's root region.
@@ -23,12 +24,11 @@ class Feedback {
   /// Moves the matrix of a site by the part of the estimate that was not predicted; returns the
   /// write.
   Var learn(const Site& site, Var residual) const;
-  Var exact() const { return exact_; }
 
  private:
   Var matrix(const Site& site) const;
 
-  Var exact_;
+  Var next_;
 };
 
 }  // namespace antichain::likelihood

@@ -74,14 +74,15 @@ class LikelihoodEngine final : public GradientEngine {
     for (const SiteGroup& group : choose_groups(op, sites, set)) {
       for (std::size_t site : group.sites) {
         text += fmt::format("{}noise on {}[{}], {} copies", text.empty() ? "" : "; ",
-                            sites[site].scope, width_of(sites[site]), group.copies);
+                            sites[site].name, width_of(sites[site]), group.copies);
       }
     }
     return text;
   }
 
   std::vector<Var> differentiate(VjpContext& context) const override {
-    const Options set = read_options(settings(context.op()));
+    Options set = read_options(settings(context.op()));
+    set.at_once = copies_at_once(context.op(), set);
     const std::vector<Var> gradients = estimate(context, set);
     return set.watch > 0 ? with_cosines(context, gradients, set.watch) : gradients;
   }

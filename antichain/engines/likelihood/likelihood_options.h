@@ -33,7 +33,7 @@ struct Options {
   std::string cut = {};  // scopes of the sites to cut at; empty: where needed, or the narrowest
   bool allocates_by_cost = false;
   bool learns_feedback = false;
-  std::int64_t at_once = 0;  // copies that are computed at once; 0: all of them
+  std::int64_t at_once = 0;  // copies that are computed at once; 0: see copies_at_once
   bool keeps_values = false;
   bool reports = true;
   std::int64_t watch = 0;

@@ -12,6 +12,7 @@
 #include "antichain/ops/control_flow/control_flow.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/products/sparse.h"
+#include "antichain/ops/rows/normalization.h"
 #include "antichain/ops/state/noise_site.h"
 
 namespace antichain::likelihood {
@@ -107,8 +108,8 @@ class Level {
     Level(graph_, op.regions()[0], inside, op).find(named, sites);
   }
 
-  // Goes on from a product to where a bias has been added, and a sparse matrix multiplied by: noise
-  // there is noise on what the layer hands on.
+  // Goes on from a product to where a bias has been added, a sparse matrix multiplied by, and a
+  // batch normalised: noise there is noise on what the layer hands on.
   Var with_bias(Var product) {
     for (;;) {
       const std::vector<Op>& readers = readers_[product.id()];
@@ -121,10 +122,11 @@ class Level {
           use_of(reader.input(reader.input(0) == product ? 1 : 0)) == Use::direct;
       const bool spreads =
           &reader.def() == &csr_matmul_def() && reader.input(reader.num_inputs() - 1) == product;
-      if (!adds_bias && !spreads) {
+      const bool normalises = &reader.def() == &batch_norm_def() && reader.input(0) == product;
+      if (!adds_bias && !spreads && !normalises) {
         return product;
       }
-      product = reader.output();
+      product = reader.output(0);
     }
   }
 
@@ -147,6 +149,26 @@ class Level {
   std::unordered_set<VarId> results_;
   std::unordered_map<VarId, std::vector<Op>> readers_;
 };
+
+// Of a recurrent layer "gru": "gru.input", its product with the input, and "gru.state", that of its
+// steps; of others in one scope: "block", "block#2".
+void name_sites(std::vector<Site>& sites) {
+  const auto shares_scope = [&](const Site& site, bool in_chain) {
+    return std::ranges::any_of(sites, [&](const Site& other) {
+      return other.scope == site.scope && other.chain.valid() == in_chain;
+    });
+  };
+  std::unordered_map<std::string, int> counts;
+  for (Site& site : sites) {
+    site.name = site.scope;
+    if (shares_scope(site, !site.chain.valid())) {
+      site.name += site.chain.valid() ? ".state" : ".input";
+    }
+    if (const int count = ++counts[site.name]; count > 1) {
+      site.name += "#" + std::to_string(count);
+    }
+  }
+}
 
 }  // namespace
 
@@ -180,6 +202,7 @@ std::vector<Site> find_sites(Op op, const std::vector<bool>& is_learned) {
       break;
     }
   }
+  name_sites(sites);
   return sites;
 }
 

@@ -15,6 +15,7 @@ struct Site {
   bool has_factor = false;
   bool learns_spread = false;
   std::string scope = {};       // of the layer, as names of its parameters show it
+  std::string name = {};        // the scope; of several in one, with what tells them apart
   bool is_before_relu = false;  // and before nothing else
 
   DType dtype() const { return value.dtype(); }

@@ -168,7 +168,7 @@ const std::unordered_map<const OpDef*, AxisRule>& axis_rules() {
     for (const char* name : {"softmax", "log_softmax", "cumsum"}) {
       all.emplace(&find_op(name), other_axis);
     }
-    for (const char* name : {"conv", "conv_transpose", "max_pool", "avg_pool",
+    for (const char* name : {"conv", "conv_transpose", "max_pool", "avg_pool", "batch_norm",
                              "batch_norm_inference", "cross_entropy"}) {
       all.emplace(&find_op(name), first_axis);
     }

@@ -115,11 +115,12 @@ bool has_slope_behind(Op op, const Site& site, const std::vector<Site>& sites) {
   return reaches_end(site.chain.regions()[0], site.value.id(), goals);
 }
 
-// What a run from a site on costs, and what noise at the site has to find out (the design's rule:
-// copies as the root of variance by cost, with gradients and inputs of unknown size).
+// What a run from a site on costs, the steps of the site's own chain included, and what noise at
+// the site has to find out (the design's rule: copies as the root of variance by cost, with
+// gradients and inputs of unknown size).
 double root_of_variance_by_cost(Op op, const Site& site) {
   const Var first = site.chain.valid() ? site.chain.output() : site.value;
-  double seconds = 0;
+  double seconds = site.chain.valid() ? estimated_seconds(site.chain, DimEnv{}) : 0;
   for (Op next : ops_behind(op, first)) {
     seconds += estimated_seconds(next, DimEnv{});
   }
@@ -160,14 +161,14 @@ std::vector<std::size_t> named_cuts(const std::vector<Site>& sites, const Option
   for (const std::string& name : names_of(options.cut)) {
     bool is_known = false;
     for (std::size_t i = 0; i < sites.size(); ++i) {
-      if (is_in_scope(sites[i].scope, name)) {
+      if (is_in_scope(sites[i].name, name)) {
         cuts.insert(i);
         is_known = true;
       }
     }
     std::set<std::string> known;
     for (const Site& site : sites) {
-      known.insert(site.scope);
+      known.insert(site.name);
     }
     require(is_known,
             "engine 'likelihood': there is no noise site in '{}' to cut at; there are: {}", name,
@@ -186,7 +187,41 @@ std::vector<std::size_t> narrowest(const std::vector<Site>& sites, std::int64_t 
   return order;
 }
 
+// A value of this size is large enough for products at full speed, and small enough for the caches
+// of a few cores.
+constexpr std::int64_t kBytesAtOnce = std::int64_t{1} << 21;
+constexpr std::int64_t kExamples = 128;  // what a size counts as that only a run tells
+
+std::int64_t bytes_of(Var value) {
+  std::int64_t elements = 1;
+  for (Dim size : value.shape()) {
+    elements *= size.is_constant() ? size.constant() : kExamples;
+  }
+  return elements * static_cast<std::int64_t>(size_of(value.dtype()));
+}
+
 }  // namespace
+
+std::int64_t copies_at_once(Op op, const Options& options) {
+  if (options.at_once > 0 || options.baseline == Baseline::leave_one_out) {
+    return options.at_once;
+  }
+  std::int64_t largest = 1;
+  const auto see = [&](Var value) { largest = std::max(largest, bytes_of(value)); };
+  for (Op inner : schedule_region(op.graph(), op.regions()[0])) {
+    std::ranges::for_each(inner.outputs(), see);
+  }
+  if (options.mode == Mode::weights || options.mode == Mode::forward) {
+    std::ranges::for_each(op.inputs(), see);
+  }
+  const std::int64_t unit = options.antithetic ? 2 : 1;
+  const std::int64_t most = std::max(kBytesAtOnce / largest, unit);
+  std::int64_t at_once = options.copies;
+  while (at_once > most && at_once % (2 * unit) == 0) {
+    at_once /= 2;
+  }
+  return at_once == options.copies ? 0 : at_once;
+}
 
 std::int64_t width_of(const Site& site) {
   std::int64_t width = 1;

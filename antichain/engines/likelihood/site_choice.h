@@ -18,6 +18,10 @@ struct SiteGroup {
 /// Chooses the sites of a region op by mode. Throws InvalidArgument where `cut` names none.
 std::vector<SiteGroup> choose_groups(Op op, const std::vector<Site>& sites, const Options& options);
 
+/// Returns how many copies to compute at once: as the options say, or so many that a value of them
+/// has a bounded size, however many there are. 0: all of them.
+std::int64_t copies_at_once(Op op, const Options& options);
+
 /// Returns the number of elements of a site for one example, where one symbolic size counts
 /// examples.
 std::int64_t width_of(const Site& site);

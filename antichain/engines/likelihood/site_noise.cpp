@@ -1,10 +1,10 @@
 #include "antichain/engines/likelihood/site_noise.h"
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <numbers>
 
+#include "antichain/engines/likelihood/copy_sums.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/indexing/indexing.h"
 #include "antichain/ops/products/matmul.h"
@@ -19,20 +19,6 @@ namespace {
 
 // Beyond, the pattern alone would fill the memory; such values get independent signs.
 constexpr std::int64_t kMostPatternElements = std::int64_t{1} << 25;
-
-// Rows of the Hadamard matrix of the next power of two, without its first column, which is the same
-// in all rows (Sylvester's construction). Any of its columns are orthogonal over all of its rows.
-Tensor hadamard_rows(std::int64_t count, std::int64_t first, std::int64_t width, DType dtype) {
-  std::vector<float> values;
-  values.reserve(static_cast<std::size_t>(count * width));
-  for (std::int64_t row = 0; row < count; ++row) {
-    for (std::int64_t column = first + 1; column <= first + width; ++column) {
-      values.push_back(std::popcount(static_cast<std::uint64_t>(row & column)) % 2 == 0 ? 1.0F
-                                                                                        : -1.0F);
-    }
-  }
-  return Tensor::of<float>({count, width}, values).cast(dtype);
-}
 
 Var random_signs(Var key, const Dims& shape, DType dtype) {
   const Var is_plus = random_bernoulli(key.graph(), 0.5, shape, {key});
@@ -135,13 +121,13 @@ Var SiteNoise::credited(Var credit, Var draws) const {
 }
 
 Var SiteNoise::weighted_sum(Var credit, Var draws) const {
-  return sum(credited(credit, draws), {0});
+  return sum_of_copies(credited(credit, draws));
 }
 
 // With common rows of a pattern the sum is a matrix product, in front of the signs.
 Var SiteNoise::estimate(Var key, Var numbers, Var credit) const {
   if (!pattern_.defined()) {
-    return weighted_sum(credit, draw(key, numbers).score);
+    return weighted_draws(key, numbers, credit);
   }
   Var own = cast(credit_of_rows(credit), dtype_);
   if (!rows_) {
@@ -158,6 +144,10 @@ Var SiteNoise::estimate(Var key, Var numbers, Var credit) const {
          signs(key);
 }
 
+Var SiteNoise::weighted_draws(Var key, Var numbers, Var credit) const {
+  return weighted_sum(credit, draw(key, numbers).score);
+}
+
 Var SiteNoise::project(Var key, Var numbers, Var values) const {
   ensure(rows_ && rows_->axis == 0 && shape_.size() == 2, "values of examples are projected");
   if (pattern_.defined()) {
@@ -172,12 +162,14 @@ Var SiteNoise::moments(Var key, Var numbers, Var credit) const {
   const Dim width = shape_.back();
   const Var weighted = credited(credit, draws.score);
   const auto as_rows = [&](Var values) {
-    return reshape(values, {numel(Dims(values.shape().begin(), values.shape().end() - 1)), width});
+    const Dims rows(values.shape().begin() + 1, values.shape().end() - 1);
+    return reshape(values, {values.dim(0), numel(rows), width});
   };
-  const Var total = sum(credited(credit, ones_like(draws.score))) /
-                    cast(dim_value(key.graph(), width), draws.score.dtype());
+  const Var products = matmul(as_rows(weighted), as_rows(draws.noise), {.transpose_a = true});
+  const Var by_copy = sum(as_rows(credited(credit, ones_like(draws.score))), {1, 2});
+  const Var total = sum_of_copies(by_copy) / cast(dim_value(key.graph(), width), by_copy.dtype());
   const Var unit = one_hot(iota(key.graph(), DType::i64, width), width, draws.score.dtype());
-  return matmul(as_rows(weighted), as_rows(draws.noise), {.transpose_a = true}) - unit * total;
+  return sum_of_copies(products) - unit * total;
 }
 
 Var SiteNoise::spread(Var key, Var numbers, Var credit) const {
@@ -188,16 +180,33 @@ Var SiteNoise::spread(Var key, Var numbers, Var credit) const {
 Var SiteNoise::squared_error(Var credit, Var estimate) const {
   const Var wide = cast(credit_of_rows(credit), f64);
   const double draws = static_cast<double>(count_);
+  const Var of_mean = sum(square(cast(estimate, f64)));
+  if (pattern_.defined()) {
+    return orthogonal_squared_error(wide, of_mean);
+  }
   const Var elements = cast(dim_value(credit.graph(), width()), f64);
   const Var square_sum = sum(square(wide)) * elements * squared_score(kind_) / (draws * draws);
-  if (pattern_.defined()) {
-    return square_sum * std::max(1 - draws / static_cast<double>(columns_.all), 0.0);
-  }
   if (count_ == 1) {
     return square_sum;
   }
-  const Var of_mean = sum(square(cast(estimate, f64))) / draws;
-  return maximum(square_sum - of_mean, 0) * (draws / (draws - 1));
+  return maximum(square_sum - of_mean / draws, 0) * (draws / (draws - 1));
+}
+
+// The mean square of a copy's loss is the squared length of the gradient. Of rows that are enough,
+// so that the columns are orthogonal, what the estimate does not explain of it is noise; as much
+// of that is in each column of the estimate as in those that are left over.
+Var SiteNoise::orthogonal_squared_error(Var credit, Var squared_estimate) const {
+  const double draws = static_cast<double>(count_);
+  const Var size = sum(square(credit)) * (1 / draws);
+  const Var error = size * orthogonal_error(count_, columns_, width().constant());
+  const std::int64_t left_over = count_ - 1 - columns_.all;
+  const bool is_alone = columns_.all == width().constant();
+  if (!std::has_single_bit(static_cast<std::uint64_t>(count_)) || left_over < 1 || !is_alone) {
+    return error;
+  }
+  const Var constant_part = sum(square(mean(credit, {0})));
+  const double share = static_cast<double>(columns_.all) / static_cast<double>(left_over);
+  return error + maximum(size - constant_part - squared_estimate, 0) * share;
 }
 
 }  // namespace antichain::likelihood

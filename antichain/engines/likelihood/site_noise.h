@@ -6,6 +6,7 @@
 
 #include "antichain/engines/likelihood/example_rows.h"
 #include "antichain/engines/likelihood/likelihood_options.h"
+#include "antichain/engines/likelihood/orthogonal_rows.h"
 
 namespace antichain::likelihood {
 
@@ -15,12 +16,6 @@ struct Draws {
   Var noise, score;
 };
 
-/// What Hadamard noise of several sites that are noisy at once shares: each has columns of its own,
-/// so that they are orthogonal to each other, too.
-struct Columns {
-  std::int64_t first = 0, all = 0;  // all: 0 where a site has too many for a matrix
-};
-
 class SiteNoise {
  public:
   /// Draws `count` times for values of this shape; `rows` as ExampleRows says.
@@ -28,6 +23,7 @@ class SiteNoise {
             Columns columns);
 
   std::int64_t count() const { return count_; }
+  DType dtype() const { return dtype_; }
   /// Returns whether the sum over all copies is a matrix product, whose size their number leaves
   /// alone.
   bool sums_by_product() const { return pattern_.defined(); }
@@ -37,6 +33,8 @@ class SiteNoise {
   /// Returns the sum over these copies of credit times score; credit [copies, losses] says how much
   /// more a copy's loss is than the baseline.
   Var estimate(Var key, Var numbers, Var credit) const;
+  /// Does so without a product, for copies that are computed in groups.
+  Var weighted_draws(Var key, Var numbers, Var credit) const;
   /// Returns the products of these copies' noise with values, summed by row: [copies, rows].
   Var project(Var key, Var numbers, Var values) const;
   /// Returns the sum over these copies of credit times (noise * score - 1): the derivative by the
@@ -57,6 +55,7 @@ class SiteNoise {
   Var spread_out(Var of_rows) const;
   Var credited(Var credit, Var draws) const;
   Var weighted_sum(Var credit, Var draws) const;
+  Var orthogonal_squared_error(Var credit, Var squared_estimate) const;
 
   Dims shape_;
   DType dtype_;

@@ -2,22 +2,12 @@
 
 #include <algorithm>
 
-#include "antichain/autodiff/engine.h"
-#include "antichain/engines/likelihood/likelihood_engine.h"
+#include "antichain/engines/likelihood/clean_values.h"
 #include "antichain/graph/traversal.h"
 #include "antichain/ops/control_flow/control_flow.h"
+#include "antichain/ops/rows/normalization.h"
 
 namespace antichain::likelihood {
-
-namespace {
-
-// A plan that names this engine for a whole model names it for the chains in it, too.
-EngineChoice own_choice(Op op) {
-  const EngineChoice choice = engine_choice(op);
-  return choice.name() == kLikelihood ? EngineChoice(kBackprop) : choice;
-}
-
-}  // namespace
 
 SiteRegion::SiteRegion(Graph& graph, RegionId region, std::span<const Var> arguments,
                        const std::vector<Site>& sites, const SiteHook& hook)
@@ -52,15 +42,10 @@ void SiteRegion::copy(Op op) {
     copy_chain(op);
     return;
   }
-  if (engine_choice(op) == own_choice(op)) {
-    cloner_.copy(op);
+  if (hook_.statistics && has_noise_ && &op.def() == &batch_norm_def()) {
+    copy_with_statistics(op);
   } else {
-    Attrs attrs = op.attrs();
-    attrs.set("engine", std::string());
-    const Op twin = cloner_.copy_with(op, cloner_(op.inputs()), attrs);
-    for (int i = 0; i < op.num_outputs(); ++i) {
-      cloner_.map(op.output(i), twin.output(i));
-    }
+    copy_as_part(cloner_, op);
   }
   for (std::size_t i = 0; i < sites_.size(); ++i) {
     const Site& site = sites_[i];
@@ -76,15 +61,26 @@ void SiteRegion::copy(Op op) {
     if (hook_.computes_again) {
       copy_layer_again(site.value);
     }
+    has_noise_ = has_noise_ || hook_.noise[i].valid();
     cloner_.map(site.value, hook_.replace({i, cloner_(site.value), hook_.noise[i], spreads_[i]}));
   }
+}
+
+void SiteRegion::copy_with_statistics(Op op) {
+  const Var mean = hook_.statistics(op.output(1)), variance = hook_.statistics(op.output(2));
+  const Vars in = cloner_(op.inputs());
+  cloner_.map(op.output(0), batch_norm_inference(in[0], in[1], in[2], mean, variance,
+                                                 op.attrs().get<double>("epsilon"),
+                                                 op.attrs().get<std::int64_t>("axis")));
+  cloner_.map(op.output(1), mean);
+  cloner_.map(op.output(2), variance);
 }
 
 // The ops from a product to the value of its layer, once more: what was built meanwhile runs first,
 // while the values in front of the product are there and those behind it are not.
 void SiteRegion::copy_layer_again(Var value) {
   const Op op = value.producer();
-  if (!op.regions().empty() || op.num_outputs() != 1) {
+  if (!op.regions().empty()) {
     return;
   }
   if (!is_product(op)) {
@@ -96,7 +92,9 @@ void SiteRegion::copy_layer_again(Var value) {
   }
   const Op again =
       graph_.add(op.def(), cloner_(op.inputs()), op.attrs(), {}, op.location(), Sharing::none);
-  cloner_.map(value, again.output());
+  for (int i = 0; i < op.num_outputs(); ++i) {
+    cloner_.map(op.output(i), again.output(i));
+  }
 }
 
 // The deviation of a site in a chain, as it is outside.
@@ -128,6 +126,7 @@ void SiteRegion::copy_chain(Op op) {
     if (is_here && hook_.noise[i].valid()) {
       noise_at[i] = xs.size();
       xs.push_back(hook_.noise[i]);
+      has_noise_ = true;
     }
     if (is_here && sites_[i].spread.valid()) {
       spreads_[i] = outer_spread(i, op);

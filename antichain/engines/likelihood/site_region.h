@@ -29,6 +29,8 @@ struct SiteHook {
   /// Called with sites as soon as their values of all steps are there: one of the region, or those
   /// of a chain. May be none.
   std::function<void(const SiteRegion&, const std::vector<std::size_t>& sites)> reached = {};
+  /// Returns what takes the place of the statistics of a batch norm. May be none: they stay.
+  std::function<Var(Var statistic)> statistics = {};
   bool computes_again = false;  // values of sites behind what `reached` builds
 };
 
@@ -50,6 +52,7 @@ class SiteRegion {
   bool is_touched(std::size_t site) const { return hook_.noise[site].valid() || hook_.shows[site]; }
   void copy(Op op);
   void copy_chain(Op op);
+  void copy_with_statistics(Op op);
   void copy_layer_again(Var value);
   Var outer_spread(std::size_t site, Op chain) const;
 
@@ -58,6 +61,7 @@ class SiteRegion {
   const std::vector<Site>& sites_;
   SiteHook hook_;
   Cloner cloner_;
+  bool has_noise_ = false;  // at a site that has been passed
   std::vector<Var> shown_, spreads_;
 };
 

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "antichain/graph/clone.h"
+#include "antichain/engines/likelihood/clean_values.h"
 #include "antichain/ops/control_flow/control_flow.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/indexing/indexing.h"
@@ -48,7 +48,7 @@ std::vector<Var> with_cosines(VjpContext& context, std::vector<Var> gradients,
     for (std::size_t i : watched) {
       wanted.push_back(arguments[i]);
     }
-    const Vars losses = inline_region(graph, op.regions()[0], arguments);
+    const Vars losses = clean_results(graph, op.regions()[0], arguments);
     const Vars exact = context.walk_back(losses, Vars{graph.capture(output_grad)}, wanted);
     for (std::size_t n = 0; n < watched.size(); ++n) {
       cosines.push_back(exact[n].valid()

@@ -4,8 +4,9 @@
 #include <functional>
 
 #include "antichain/autodiff/walk.h"
-#include "antichain/engines/likelihood/copy_runs.h"
-#include "antichain/graph/clone.h"
+#include "antichain/engines/likelihood/clean_values.h"
+#include "antichain/engines/likelihood/copy_sums.h"
+#include "antichain/engines/likelihood/site_noise.h"
 #include "antichain/ops/control_flow/control_flow.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/rows/reduce.h"
@@ -46,13 +47,13 @@ class WeightNoise {
   /// turn, and returns the mean by input.
   std::vector<Var> mean_over_draws(
       const std::function<Var(Var numbers, const std::vector<Var>& directions)>& credit_of) {
-    const std::int64_t at_once = options_.at_once > 0 ? options_.draws(options_.at_once) : draws_;
-    Vars start;
+    Vars zero_sums;
     for (std::size_t i : moved_) {
-      start.push_back(zeros(graph_, inputs_[i].dtype(), inputs_[i].shape()));
+      zero_sums.push_back(zeros(graph_, inputs_[i].dtype(), inputs_[i].shape()));
     }
-    start.push_back(scalar(graph_, f64, 0));
-    const auto group = [&](Var numbers, const Vars& sums, const Vars&) -> StepResult {
+    zero_sums.push_back(scalar(graph_, f64, 0));
+    const CopySplit split{draws_, options_.draws(options_.at_once)};
+    const Vars sums = sum_over_copies(graph_, split, zero_sums, [&](Var numbers) {
       std::vector<Var> directions;
       for (std::size_t n = 0; n < noise_.size(); ++n) {
         directions.push_back(noise_[n].draw(key_of(n), numbers).noise);
@@ -60,15 +61,11 @@ class WeightNoise {
       const Var credit = credit_of(numbers, directions);
       Vars added;
       for (std::size_t n = 0; n < noise_.size(); ++n) {
-        added.push_back(sums[n] + noise_[n].estimate(key_of(n), numbers, credit));
+        added.push_back(noise_[n].weighted_draws(key_of(n), numbers, credit));
       }
-      added.push_back(sums.back() + sum(square(cast(credit, f64))));
-      return {added};
-    };
-    Vars sums = at_once == draws_ ? group(all_copies(graph_, draws_), start, {}).states
-                                  : for_copies_in_turn(0, at_once, start, {}, draws_ / at_once,
-                                                       group, graph_, context_.op().location())
-                                        .last;
+      added.push_back(sum_of_copies(sum(square(cast(credit, f64)), {1})));
+      return added;
+    });
     squares_ = sums.back();
     std::vector<Var> means(inputs_.size());
     for (std::size_t n = 0; n < moved_.size(); ++n) {
@@ -100,7 +97,11 @@ class WeightNoise {
       elements = elements + cast(dim_value(graph_, numel(inputs_[i].shape())), f64);
     }
     const double draws = static_cast<double>(draws_);
-    const Var error = squares_ * elements * (scale * scale / (draws * draws)) - size / draws;
+    const Var squares = squares_ * (scale * scale / draws);  // the mean of the draws
+    const Var error =
+        noise_[0].sums_by_product()
+            ? squares * orthogonal_error(draws_, {.first = 0, .all = all_columns()}, all_columns())
+            : squares * elements * (1 / draws) - size / draws;
     Var& carrier = gradients[moved_[0]];
     carrier =
         with_report(carrier, "standard_error", sqrt(maximum(error, 0) / maximum(size, 1e-300)));
@@ -205,7 +206,7 @@ std::vector<Var> estimate_by_directions(VjpContext& context, const Options& opti
       for (std::size_t i : noise.moved()) {
         wanted.push_back(arguments[i]);
       }
-      const std::vector<Var> losses = inline_region(graph, context.op().regions()[0], arguments);
+      const std::vector<Var> losses = clean_results(graph, context.op().regions()[0], arguments);
       const Var moved = walk_forward(graph, wanted, along, losses)[0];
       require<NotSupported>(moved.valid(),
                             "engine 'likelihood': mode=forward needs the derivatives of all ops "

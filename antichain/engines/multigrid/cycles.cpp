@@ -2,6 +2,9 @@
 
 #include <limits>
 
+#include "antichain/engines/multigrid/kept_guess.h"
+#include "antichain/engines/multigrid/wide_states.h"
+#include "antichain/ops/control_flow/region_parts.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/rows/reduce.h"
 #include "antichain/ops/shape/creation.h"
@@ -30,15 +33,24 @@ Var sum_of_squares(Graph& graph, const Vars& values) {
   return total;
 }
 
-// How far the states at the ends of intervals are from what the intervals make of the states at
-// their begins, as a part of them.
-Var relative_residual(Graph& graph, const Vars& relaxed, const Vars& ends) {
-  const Var size = sqrt(sum_of_squares(graph, relaxed));
-  const Var miss = sqrt(sum_of_squares(graph, difference(relaxed, ends)));
-  return select(greater(miss, 0), miss / size, miss);
+// What a C-relaxation leaves: a part of what was found, the rest of what was there before.
+Vars weighted(double weight, const Vars& found, const Vars& before) {
+  Vars result = found;
+  for (std::size_t i = 0; i < found.size() && weight != 1; ++i) {
+    if (is_float(found[i].dtype())) {
+      result[i] = before[i] + weight * (found[i] - before[i]);
+    }
+  }
+  return result;
 }
 
 }  // namespace
+
+Cycles::Residual Cycles::residual(Graph& graph, const Vars& relaxed, const Vars& ends) {
+  const Var size = sqrt(sum_of_squares(graph, relaxed));
+  const Var miss = sqrt(sum_of_squares(graph, difference(relaxed, ends)));
+  return {miss, select(greater(miss, 0), miss / size, miss)};
+}
 
 std::int64_t num_levels(Dim length, const SolveOptions& options) {
   const DimRange range = length.range();
@@ -57,7 +69,7 @@ Cycles::Cycles(Op chain, const SolveOptions& options) : options_(options), chain
   const std::int64_t levels = num_levels(grid.length(), options_);
   for (std::int64_t level = 1; level < levels; ++level) {
     coarse_.push_back(grid.coarser(options_.coarsening));
-    cut_.emplace_back(grid, options_.coarsening);
+    cut_.emplace_back(grid, options_.coarsening, options_.groups);
     grid = coarse_.back();
   }
 }
@@ -72,7 +84,7 @@ Vars Cycles::guess(std::size_t level, const Vars& start) const {
 }
 
 Vars Cycles::first_ends(const Vars& start) const {
-  if (options_.guess == Guess::coarse) {
+  if (options_.guess == Guess::coarse || keeps_guess(options_)) {  // nothing is kept yet, or here
     return guess(1, start);
   }
   Vars ends;
@@ -85,19 +97,29 @@ Vars Cycles::first_ends(const Vars& start) const {
   return ends;
 }
 
+Vars Cycles::first_ends(const Vars& start, const From& from) const {
+  if (from.ends.empty()) {
+    return first_ends(start);
+  }
+  return cond(
+      from.is_known, [&] { return widened(captured_here(chain_.graph(), from.ends)); },
+      [&] { return first_ends(captured_here(chain_.graph(), start)); }, {}, chain_.location());
+}
+
 Cycles::AtEnds Cycles::cycle(std::size_t level, const Vars& start, const Vars& ends,
                              const Vars& rhs, bool is_f) const {
   const CutGrid& cut = cut_[level];
   Vars known = ends, begins = cut.begins(start, known);
   Vars relaxed = cut.relax(begins, rhs);
-  const Var residual = level == 0 ? relative_residual(chain_.graph(), relaxed, known) : Var();
-  if (level == 0 ? options_.relaxes_fcf : options_.relaxes_coarse_fcf) {
-    known = relaxed;
+  const Residual before = level == 0 ? residual(chain_.graph(), relaxed, known) : Residual();
+  const std::int64_t more = level == 0 ? options_.relaxations : options_.coarse_relaxations;
+  for (std::int64_t n = 0; n < more; ++n) {
+    known = weighted(options_.relaxation_weight, relaxed, known);
     begins = cut.begins(start, known);
     relaxed = cut.relax(begins, rhs);
   }
-  const Vars coarse_rhs = difference(relaxed, coarse_[level].apply(begins));
-  return {solve_coarse(level + 1, start, known, coarse_rhs, is_f), residual};
+  const Vars coarse_rhs = difference(relaxed, coarse_[level].apply(begins, options_.groups));
+  return {solve_coarse(level + 1, start, known, coarse_rhs, is_f), before};
 }
 
 Vars Cycles::solve_coarse(std::size_t level, const Vars& start, const Vars& guess, const Vars& rhs,
@@ -121,20 +143,23 @@ Cycles::AllCycles Cycles::run_all(const Vars& start, const Vars& ends, Var most_
     const Vars before(states.begin(), states.begin() + static_cast<long>(start.size()));
     const AtEnds found = cycle(0, start, before, {}, options_.f_cycle);
     Vars next = found.states;
-    next.push_back(found.residual);
+    next.push_back(found.residual.norm);
+    next.push_back(found.residual.part);
     return next;
   };
+  const Var unknown = scalar(graph, f64, std::numeric_limits<double>::infinity());
   Vars states = ends;
-  states.push_back(scalar(graph, f64, std::numeric_limits<double>::infinity()));
+  states.insert(states.end(), {unknown, unknown});
   Var cycles = scalar(graph, i64, static_cast<double>(options_.cycles));
-  if (options_.tolerance > 0 || most_cycles.valid()) {
+  if (options_.tolerance > 0 || options_.absolute_tolerance > 0 || most_cycles.valid()) {
     const Var most = most_cycles.valid() ? most_cycles : cycles;
     states.push_back(scalar(graph, i64, 0));
     const LoopResult found = loop(
         states,
         [&](const Vars& s) {
-          return logical_and(less(s.back(), most),
-                             logical_not(less_equal(s[s.size() - 2], options_.tolerance)));
+          const Var is_small = logical_or(less_equal(s[s.size() - 3], options_.absolute_tolerance),
+                                          less_equal(s[s.size() - 2], options_.tolerance));
+          return logical_and(less(s.back(), most), logical_not(is_small));
         },
         [&](const Vars& s) {
           Vars next = one_cycle(s);
@@ -154,18 +179,23 @@ Cycles::AllCycles Cycles::run_all(const Vars& start, const Vars& ends, Var most_
                  {.engine = kBackprop, .length = options_.cycles}, place)
                  .last;
   }
-  const Var residual = states.back();
-  states.pop_back();
-  return {states, residual, cycles};
+  const Var before = states.back();
+  states.resize(states.size() - 2);
+  return {states, before, cycles};
 }
 
-Cycles::Outcome Cycles::solve(const Vars& start, Var most_cycles) const {
-  const AllCycles found = run_all(start, first_ends(start), most_cycles);
+Cycles::Outcome Cycles::solve(const Vars& first, const From& from) const {
+  const Vars start = widened(first);
+  const AllCycles found = run_all(start, first_ends(start, from), from.most_cycles);
   const CutGrid& cut = cut_[0];
-  Outcome outcome{.states = cut.relax_to_all(cut.begins(start, found.ends), start, {}),
+  Vars ends = found.ends;
+  if (options_.final_fcf) {
+    ends = cut.relax(cut.begins(start, ends), {});
+  }
+  Outcome outcome{.states = cut.relax_to_all(cut.begins(start, ends), start, {}),
                   .cycles = found.cycles};
-  const Vars relaxed = cut.at_interval_ends(outcome.states.after());
-  outcome.residual = relative_residual(chain_.graph(), relaxed, found.ends);
+  const Vars relaxed = widened(cut.at_interval_ends(outcome.states.after()));
+  outcome.residual = residual(chain_.graph(), relaxed, ends).part;
   outcome.ratio = outcome.residual / found.residual;
   return outcome;
 }

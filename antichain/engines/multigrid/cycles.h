@@ -26,24 +26,35 @@ class Cycles {
     Var residual;  // of the states that are returned, as a part of them
     Var ratio;     // of this residual to the one a cycle before
   };
-  /// `most_cycles` is a number that only a run knows; none: that of the options.
-  Outcome solve(const Vars& start, Var most_cycles = {}) const;
+  /// What only a run knows; none: as the options say.
+  struct From {
+    Vars ends = {};        // first guess of the states at the ends of intervals
+    Var is_known = {};     // whether there is one
+    Var most_cycles = {};  // i64
+  };
+  Outcome solve(const Vars& start, const From& from) const;
 
  private:
+  // How far states are from what the intervals make of them: the norm, and as a part of theirs.
+  struct Residual {
+    Var norm, part;
+  };
   struct AtEnds {  // of the intervals of the finest grid
     Vars states;
-    Var residual;  // before the cycle
+    Residual residual;  // before the cycle
   };
+  static Residual residual(Graph& graph, const Vars& relaxed, const Vars& ends);
   bool is_coarsest(std::size_t level) const { return level == cut_.size(); }
   Vars guess(std::size_t level, const Vars& start) const;
   Vars first_ends(const Vars& start) const;
+  Vars first_ends(const Vars& start, const From& from) const;
   AtEnds cycle(std::size_t level, const Vars& start, const Vars& ends, const Vars& rhs,
                bool is_f) const;
   Vars solve_coarse(std::size_t level, const Vars& start, const Vars& guess, const Vars& rhs,
                     bool is_f) const;
   struct AllCycles {
     Vars ends;
-    Var residual, cycles;  // the residual: before the last cycle
+    Var residual, cycles;  // the residual: before the last cycle, as a part of the states
   };
   AllCycles run_all(const Vars& start, const Vars& ends, Var most_cycles) const;
 

@@ -1,11 +1,15 @@
 #include "antichain/engines/multigrid/grid.h"
 
+#include <algorithm>
+
+#include "antichain/engines/multigrid/wide_states.h"
 #include "antichain/graph/clone.h"
 #include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/rows/reduce.h"
 #include "antichain/ops/shape/creation.h"
 #include "antichain/ops/shape/shape_ops.h"
 #include "antichain/ops/shape/slicing.h"
+#include "antichain/ops/vmap/vmap_region.h"
 
 namespace antichain::multigrid {
 
@@ -29,15 +33,18 @@ Dims with_front(std::initializer_list<Dim> front, const Dims& shape, std::size_t
   return result;
 }
 
-// A step's states and, behind them, what else it returns; with a right-hand side added.
-StepResult with_rhs(Vars results, std::size_t num_states, std::span<const Var> rhs) {
+// A step's states, in the types of those before it, and, behind them, what else it returns; with a
+// right-hand side added.
+StepResult with_rhs(const Vars& results, const Vars& before, std::span<const Var> rhs) {
   StepResult step;
   for (std::size_t i = 0; i < results.size(); ++i) {
-    if (i >= num_states) {
+    if (i >= before.size()) {
       step.ys.push_back(results[i]);
-    } else {
-      step.states.push_back(rhs.empty() ? results[i] : results[i] + rhs[i]);
+      continue;
     }
+    const DType dtype = before[i].dtype();
+    const Var after = results[i].dtype() == dtype ? results[i] : cast(results[i], dtype);
+    step.states.push_back(rhs.empty() ? after : after + rhs[i]);
   }
   return step;
 }
@@ -46,6 +53,29 @@ Vars joined(const Vars& a, const Vars& b) {
   Vars all = a;
   all.insert(all.end(), b.begin(), b.end());
   return all;
+}
+
+Var part(Var value, std::int64_t first, std::int64_t last) {
+  return slice(value, {{.axis = 0, .start = first, .stop = last}});
+}
+
+// Joins what `f` returns of each group of `count` things, [first, last), along the first axis.
+Vars in_groups(std::int64_t count, std::int64_t groups,
+               const std::function<Vars(std::int64_t first, std::int64_t last)>& f) {
+  std::vector<Vars> parts;
+  groups = std::max<std::int64_t>(1, std::min(groups, count));
+  for (std::int64_t group = 0; group < groups; ++group) {
+    const Vars found = f(count * group / groups, count * (group + 1) / groups);
+    parts.resize(found.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      parts[i].push_back(found[i]);
+    }
+  }
+  Vars joined;
+  for (const Vars& values : parts) {
+    joined.push_back(concat(values, 0));
+  }
+  return joined;
 }
 
 }  // namespace
@@ -96,25 +126,44 @@ Trajectory Grid::walk(const Vars& start, const Vars& rhs) const {
 }
 
 Trajectory Grid::walk(const Vars& start, const Vars& xs, const Vars& rhs, Dim length) const {
-  Graph& graph = chain_.graph();
   const ChainResult found = chain(
       start, joined(xs, rhs),
-      [&](Var, const Vars& states, const Vars& slices) {
-        Vars arguments = {slices[0]};
-        arguments.insert(arguments.end(), states.begin(), states.end());
-        arguments.insert(arguments.end(), slices.begin() + 1,
-                         slices.begin() + static_cast<long>(xs.size()));
-        arguments.insert(arguments.end(), step_.captured.begin(), step_.captured.end());
-        return with_rhs(inline_region(graph, step_.region, arguments), num_states_,
-                        std::span(slices).subspan(xs.size()));
-      },
+      [&](Var, const Vars& states, const Vars& slices) { return step(states, slices); },
       {.engine = kBackprop, .length = length}, chain_.location());
   return {found.before, found.last, found.ys};
 }
 
-Vars Grid::apply(const Vars& before) const {
+StepResult Grid::step(const Vars& states, std::span<const Var> slices) const {
+  const Vars own = as_states(chain_, states);
+  Vars arguments = {slices[0]};
+  arguments.insert(arguments.end(), own.begin(), own.end());
+  arguments.insert(arguments.end(), slices.begin() + 1,
+                   slices.begin() + static_cast<long>(xs_.size()));
+  arguments.insert(arguments.end(), step_.captured.begin(), step_.captured.end());
+  return with_rhs(inline_region(chain_.graph(), step_.region, arguments), states,
+                  slices.subspan(xs_.size()));
+}
+
+Vars Grid::apply_in_groups(const Vars& before, std::int64_t groups) const {
+  return in_groups(length_.constant(), groups, [&](std::int64_t first, std::int64_t last) {
+    const auto own = [&](Var value) { return part(value, first, last); };
+    return chain(
+               Vars{}, joined(each(before, own), each(xs_, own)),
+               [&](Var, const Vars&, const Vars& slices) -> StepResult {
+                 const Vars states(slices.begin(), slices.begin() + static_cast<long>(num_states_));
+                 return {{}, step(states, std::span(slices).subspan(num_states_)).states};
+               },
+               {.engine = kBackprop, .length = last - first}, chain_.location())
+        .ys;
+  });
+}
+
+Vars Grid::apply(const Vars& before, std::int64_t groups) const {
+  if (groups > 0 && length_.is_constant()) {
+    return apply_in_groups(before, groups);
+  }
   std::vector<Mapped> arguments = {{xs_[0], true}};
-  for (Var state : before) {
+  for (Var state : as_states(chain_, before)) {
     arguments.push_back({state, true});
   }
   for (std::size_t i = 1; i < xs_.size(); ++i) {
@@ -129,12 +178,13 @@ Vars Grid::apply(const Vars& before) const {
     after.push_back(
         with_mapped_axis(results[i], chain_.input(static_cast<int>(i)).shape(), length_));
   }
-  return after;
+  return widened(after);
 }
 
-CutGrid::CutGrid(Grid grid, std::int64_t coarsening)
+CutGrid::CutGrid(Grid grid, std::int64_t coarsening, std::int64_t groups)
     : grid_(std::move(grid)),
       coarsening_(coarsening),
+      groups_(groups),
       intervals_(grid_.length() / coarsening),
       inside_(intervals_ * coarsening) {
   xs_ = each(grid_.xs_, [this](Var x) { return in_intervals(x); });
@@ -171,6 +221,42 @@ Vars CutGrid::begins(const Vars& start, const Vars& ends) const {
 }
 
 CutGrid::Sweep CutGrid::sweep(const Vars& begins, const Vars& rhs) const {
+  const Vars own = grid_.stride_ == 1 ? as_states(grid_.chain_, begins) : begins;
+  return groups_ > 0 && intervals_.is_constant() ? sweep_in_groups(own, rhs)
+                                                 : sweep_at_once(own, rhs);
+}
+
+CutGrid::Sweep CutGrid::sweep_in_groups(const Vars& begins, const Vars& rhs) const {
+  const std::size_t states = grid_.num_states_;
+  const Vars sequences = joined(grid_.xs_, rhs);
+  const Vars all =
+      in_groups(intervals_.constant(), groups_, [&](std::int64_t first, std::int64_t last) {
+        Vars xs = each(begins, [&](Var value) { return part(value, first, last); });
+        for (const Var sequence : sequences) {
+          xs.push_back(reshape(part(sequence, first * coarsening_, last * coarsening_),
+                               with_front({last - first, coarsening_}, sequence.shape(), 1)));
+        }
+        const auto interval = [&](Var, const Vars&, const Vars& slices) -> StepResult {
+          const auto end_of_states = slices.begin() + static_cast<long>(states);
+          const ChainResult found = chain(
+              {slices.begin(), end_of_states}, {end_of_states, slices.end()},
+              [&](Var, const Vars& now, const Vars& own) { return grid_.step(now, own); },
+              {.engine = kBackprop, .length = coarsening_}, grid_.chain_.location());
+          return {{}, joined(joined(found.last, found.before), found.ys)};
+        };
+        return chain(Vars{}, xs, interval, {.engine = kBackprop, .length = last - first},
+                     grid_.chain_.location())
+            .ys;
+      });
+  const auto in_order = [this](Var value) {
+    return reshape(value, with_front({inside_}, value.shape(), 2));
+  };
+  const auto from = all.begin(), middle = from + static_cast<long>(states),
+             end = middle + static_cast<long>(states);
+  return {{from, middle}, each({middle, end}, in_order), each({end, all.end()}, in_order)};
+}
+
+CutGrid::Sweep CutGrid::sweep_at_once(const Vars& begins, const Vars& rhs) const {
   const Op op = grid_.chain_;
   Graph& graph = op.graph();
   const RegionInfo& region = graph.region(grid_.step_.region);
@@ -179,7 +265,7 @@ CutGrid::Sweep CutGrid::sweep(const Vars& begins, const Vars& rhs) const {
       begins, joined(xs_, rhs_in_intervals),
       [&](Var, const Vars& states, const Vars& slices) {
         std::vector<Mapped> arguments = {{slices[0], true}};
-        for (Var state : states) {
+        for (Var state : as_states(op, states)) {
           arguments.push_back({state, true});
         }
         for (std::size_t i = 1; i < xs_.size(); ++i) {
@@ -195,20 +281,23 @@ CutGrid::Sweep CutGrid::sweep(const Vars& begins, const Vars& rhs) const {
           results.push_back(
               with_mapped_axis(mapped[i], graph.var(region.results[i]).shape(), intervals_));
         }
-        return with_rhs(results, grid_.num_states_, std::span(slices).subspan(xs_.size()));
+        return with_rhs(results, states, std::span(slices).subspan(xs_.size()));
       },
       {.engine = kBackprop, .length = coarsening_}, op.location());
-  return {found.last, found.before, found.ys};
+  const auto in_order = [this](Var value) { return in_sequence(value); };
+  return {found.last, each(found.before, in_order), each(found.ys, in_order)};
 }
 
-Vars CutGrid::relax(const Vars& begins, const Vars& rhs) const { return sweep(begins, rhs).last; }
+Vars CutGrid::relax(const Vars& begins, const Vars& rhs) const {
+  return widened(sweep(begins, rhs).last);
+}
 
 Trajectory CutGrid::relax_to_all(const Vars& begins, const Vars& start, const Vars& rhs) const {
   const Sweep found = sweep(begins, rhs);
-  const auto sequence = [this](Var value) { return in_sequence(value); };
-  Trajectory all = {each(found.before, sequence), {}, each(found.ys, sequence)};
-  for (std::size_t i = 0; i < start.size(); ++i) {
-    all.last.push_back(index(behind(start[i], found.last[i]), 0, intervals_));
+  const Vars first = grid_.stride_ == 1 ? as_states(grid_.chain_, start) : start;
+  Trajectory all = {found.before, {}, found.ys};
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    all.last.push_back(index(behind(first[i], found.last[i]), 0, intervals_));
   }
   const Dim rest = grid_.length() - inside_;
   if (rest == Dim(0)) {

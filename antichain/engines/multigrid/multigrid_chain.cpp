@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "antichain/engines/multigrid/cycles.h"
+#include "antichain/engines/multigrid/kept_guess.h"
 #include "antichain/engines/multigrid/training_runs.h"
 #include "antichain/ops/control_flow/region_parts.h"
 #include "antichain/ops/elementwise/elementwise.h"
@@ -45,9 +46,9 @@ struct Solved {
 
 Var unknown(Graph& graph) { return scalar(graph, f64, std::numeric_limits<double>::quiet_NaN()); }
 
-Solved solve(Op chain, const SolveOptions& options, Var most_cycles) {
+Solved solve(Op chain, const SolveOptions& options, const Cycles::From& from) {
   const bool reverse = chain.attrs().get<bool>("reverse");
-  const Cycles::Outcome found = Cycles(chain, options).solve(start_of(chain), most_cycles);
+  const Cycles::Outcome found = Cycles(chain, options).solve(start_of(chain), from);
   Vars outputs = found.states.last;
   add_in_order(outputs, found.states.before, reverse);
   add_in_order(outputs, found.states.ys, reverse);
@@ -113,18 +114,27 @@ std::string why_not_solved(Op chain, CoarseStep coarse) {
 
 Vars solve_chain(Op chain, const SolveOptions& options, const ForwardContext& context) {
   const std::optional<TrainingRuns> runs = TrainingRuns::of(chain.graph(), options);
-  if (!runs) {
-    const Solved solved = solve(chain, options, {});
-    return context.keeps_reports ? reported(solved) : solved.outputs;
+  const std::optional<KeptGuess> guess = KeptGuess::of(chain, options, context);
+  Cycles::From from;
+  if (guess) {
+    from = {.ends = guess->ends(), .is_known = guess->is_known()};
   }
+  const auto kept = [&](const Vars& outputs) {
+    return guess ? guess->kept(outputs, outputs) : outputs;
+  };
+  if (!runs) {
+    const Solved solved = solve(chain, options, from);
+    return context.keeps_reports ? kept(reported(solved)) : solved.outputs;
+  }
+  from.most_cycles = runs->cycles();
   Solved solved;
   const Var is_serial = runs->is_serial();
   if (!is_serial.valid()) {
-    solved = solve(chain, options, runs->cycles());
+    solved = solve(chain, options, from);
   } else {
     solved = Solved::of(cond(
         is_serial, [&] { return step_by_step(chain).values(); },
-        [&] { return solve(chain, options, runs->cycles()).values(); }, {}, chain.location()));
+        [&] { return solve(chain, options, from).values(); }, {}, chain.location()));
   }
   if (!context.keeps_reports) {
     return solved.outputs;
@@ -147,7 +157,8 @@ Vars solve_chain(Op chain, const SolveOptions& options, const ForwardContext& co
     solved.outputs = compared;
   }
   solved.outputs = reported(solved);
-  return runs->counted(solved.outputs, cosine);
+  return kept(runs->counted(
+      solved.outputs, {.residual = solved.residual, .ratio = solved.ratio, .cosine = cosine}));
 }
 
 }  // namespace antichain::multigrid

@@ -36,7 +36,7 @@ double SolveCost::threads_to_pay() const {
 SolveCost solve_cost(const SolveOptions& options, std::int64_t levels) {
   const auto cycles = static_cast<double>(options.cycles);
   const auto m = static_cast<double>(options.coarsening);
-  const double relaxations = 1 + cycles * (options.relaxes_fcf ? 2 : 1);
+  const double relaxations = 1 + cycles * (1 + static_cast<double>(options.relaxations));
   const double solves = cycles + (options.guess == Guess::coarse ? 1 : 0);
   SolveCost cost{.shared = kRelaxedStep * relaxations};
   double size = 1;  // of a grid, as a part of the finest
@@ -45,7 +45,8 @@ SolveCost solve_cost(const SolveOptions& options, std::int64_t levels) {
     const double work = size * evaluations(options.coarse);
     cost.shared += kRelaxedStep * cycles * work;  // the coarse step of all intervals
     if (level + 1 < levels) {
-      cost.shared += kRelaxedStep * solves * work * (options.relaxes_coarse_fcf ? 3 : 2);
+      cost.shared +=
+          kRelaxedStep * solves * work * (2 + static_cast<double>(options.coarse_relaxations));
     } else {
       cost.serial = solves * work;
     }

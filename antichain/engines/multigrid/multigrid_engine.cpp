@@ -4,7 +4,9 @@
 
 #include "antichain/engines/multigrid/adjoint_chain.h"
 #include "antichain/engines/multigrid/cycles.h"
+#include "antichain/engines/multigrid/kept_guess.h"
 #include "antichain/engines/multigrid/multigrid_chain.h"
+#include "antichain/engines/multigrid/multigrid_cost.h"
 
 namespace antichain {
 
@@ -42,7 +44,11 @@ class MultigridEngine final : public GradientEngine {
 
   std::string explain(Op region_op) const override {
     const bool has_a_choice = !is_chain(region_op) || ChainLayout(region_op).states > 0;
-    return has_a_choice ? choose(region_op).reason : std::string();
+    if (!has_a_choice) {
+      return {};
+    }
+    const HowSolved how = choose(region_op);
+    return how.by_multigrid ? how.reason + kept_memory(region_op) : how.reason;
   }
 
   bool replaces_forward(const Settings& settings) const override {
@@ -74,6 +80,21 @@ class MultigridEngine final : public GradientEngine {
       }
     }
     return options;
+  }
+
+  // What its forward solve and its adjoint keep for first guesses.
+  std::string kept_memory(Op op) const {
+    const Options options = options_for(op);
+    std::string text;
+    for (const auto& [problem, solve] :
+         {std::pair{"", &options.forward}, std::pair{" of the adjoint", &options.backward}}) {
+      if (multigrid::keeps_guess(*solve)) {
+        const multigrid::GuessMemory memory = multigrid::guess_memory(op, *solve);
+        text += fmt::format(", first guesses{} from kept states ({} of them, {:.2f} MB)", problem,
+                            memory.copies, static_cast<double>(memory.bytes) / (1 << 20));
+      }
+    }
+    return text;
   }
 
   HowSolved choose(Op op) const {

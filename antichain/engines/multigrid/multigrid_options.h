@@ -27,9 +27,11 @@ enum class CoarseStep {
 
 /// What the first cycle starts from.
 enum class Guess {
-  coarse,  // a solve on the coarser grids
-  first,   // the first state everywhere
-  zero
+  coarse,      // a solve on the coarser grids
+  first,       // the first state everywhere
+  zero,        // zeros
+  batch,       // what the last solve of the same batch found
+  class_means  // the means of earlier solves over the examples of a class
 };
 
 /// How one problem, forward or adjoint, is solved.
@@ -38,13 +40,22 @@ struct SolveOptions {
   std::int64_t coarsening = 8;  // steps of a grid that one step of the next coarser one stands for
   std::int64_t cycles = 2;      // at most, where there is a tolerance
   std::int64_t coarsest = 2;    // a grid has at least so many steps
-  bool relaxes_fcf = false, relaxes_coarse_fcf = false;
+  // C-relaxations, each followed by an F-relaxation, behind the first F-relaxation of a cycle.
+  std::int64_t relaxations = 0, coarse_relaxations = 0;
+  double relaxation_weight = 1;  // of what a C-relaxation finds; the rest is what was there before
+  bool final_fcf = false;        // the last relaxation of a solve is FCF
   bool f_cycle = false;
   Guess guess = Guess::coarse;
-  double tolerance = 0;  // of the residual, as a part of the states
+  double tolerance = 0;           // of the residual, as a part of the states
+  double absolute_tolerance = 0;  // of the residual's norm
   CoarseStep coarse = CoarseStep::chosen;
   std::int64_t adaptive = 0;  // runs of a training step from one check of the cycles to the next
   std::int64_t serial_after = 0;  // runs of a training step, after which steps go one by one
+  std::int64_t groups = 0;        // of intervals that threads relax; 0: one computation for all
+  std::int64_t batches = 1;       // runs from one solve of a batch to the next, for Guess::batch
+  std::int64_t classes = 0;       // for Guess::class_means
+  std::string labels = {};        // the input that tells the class of each example
+  std::int64_t guess_memory = 0;  // the most MB that a first guess keeps
 };
 
 struct Options {
@@ -58,7 +69,8 @@ Options read_options(const Settings& settings);
 /// Returns the choice of this engine that solves a chain so, whether it is faster or not; it names
 /// what regions do not start from.
 EngineChoice always_so(const SolveOptions& options, const Settings& defaults);
-/// Returns the name of a coarse step as the option has it.
+/// Returns the name of a coarse step, or of a first guess, as the option has it.
 std::string name(CoarseStep coarse);
+std::string name(Guess guess);
 
 }  // namespace antichain::multigrid

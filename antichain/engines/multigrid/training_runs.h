@@ -22,10 +22,16 @@ class TrainingRuns {
   Var is_serial() const;
   /// Returns whether this solve is to be compared with the steps one after the other (adaptive).
   Var is_checked() const;
+  /// How a solve went.
+  struct Convergence {
+    Var residual, ratio;
+    Var cosine;  // not a number where the solve was not checked; none: there are no checks
+  };
   /// Returns carriers that count one more run when they are computed. Where this one was checked,
-  /// `cosine` decides on the number of cycles: one more below 0.9999, one fewer after two checks
-  /// above 0.999999. It is reported until the next check; none: there are no checks.
-  Vars counted(const Vars& carriers, Var cosine) const;
+  /// the cosine decides on the number of cycles: one more below 0.9999, one fewer after two checks
+  /// above 0.999999. Between two checks there is one more, once, where the last cycle left a
+  /// quarter of the residual. The cosine is reported until the next check.
+  Vars counted(const Vars& carriers, const Convergence& seen) const;
 
  private:
   TrainingRuns(std::string state, Var value, const SolveOptions& options)
@@ -33,7 +39,9 @@ class TrainingRuns {
   Var part(int which) const;
 
   std::string state_;
-  Var value_;  // f64[4]: runs, cycles, checks in a row with more cycles than needed, last cosine
+  // f64: runs, cycles, checks in a row with more cycles than needed, last cosine, whether there was
+  // one cycle more since then
+  Var value_;
   SolveOptions options_;
 };
 

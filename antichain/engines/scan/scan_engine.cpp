@@ -98,6 +98,7 @@ class ScanEngine final : public GradientEngine {
       : fallbacks_(std::move(fallbacks)), newton_(fallbacks_.logger) {}
 
   std::string_view name() const override { return "scan"; }
+  bool scans_recurrences() const override { return true; }
   std::string_view summary() const override {
     return "chains, and stages of other models, as a parallel scan over their Jacobians";
   }

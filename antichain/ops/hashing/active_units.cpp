@@ -11,6 +11,7 @@
 #include "antichain/graph/infer_context.h"
 #include "antichain/ops/definition_parts.h"
 #include "antichain/ops/hashing/hash_codes.h"
+#include "antichain/ops/hashing/largest_norm.h"
 #include "antichain/ops/reference/checked_indices.h"
 #include "antichain/ops/reference/compute.h"
 #include "antichain/ops/shape/creation.h"
@@ -338,14 +339,18 @@ ActiveOptions active_options(const Attrs& attrs) {
           .shared = attrs.get<bool>("shared")};
 }
 
-DrawnIds::DrawnIds(std::int64_t units, std::int64_t step) : units_(units) {
+std::int64_t DrawnIds::stride(std::int64_t units) {
   // Steps of about the golden ratio spread evenly.
   constexpr double kGoldenRatio = 0.6180339887498949;
-  stride_ = std::max<std::int64_t>(
+  auto stride = std::max<std::int64_t>(
       1, static_cast<std::int64_t>(kGoldenRatio * static_cast<double>(units)));
-  while (std::gcd(stride_, units) != 1) {
-    ++stride_;
+  while (std::gcd(stride, units) != 1) {
+    ++stride;
   }
+  return stride;
+}
+
+DrawnIds::DrawnIds(std::int64_t units, std::int64_t step) : units_(units), stride_(stride(units)) {
   const PhiloxBlock block =
       philox({}, {static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(step >> 32), 0, 0});
   first_ = static_cast<std::int64_t>(block[0] % static_cast<std::uint64_t>(units));
@@ -396,8 +401,8 @@ ActiveUnits active_units(Var codes, const HashTables& tables, const LabelRows& t
 }
 
 std::vector<const OpDef*> hashing_family() {
-  return {&hash_queries_def(), &hash_data_def(),          &rehash_rows_def(),
-          &hash_tables_def(),  &update_hash_tables_def(), &active_units_def()};
+  return {&hash_queries_def(),       &hash_data_def(),    &rehash_rows_def(),    &hash_tables_def(),
+          &update_hash_tables_def(), &active_units_def(), &largest_norm_if_def()};
 }
 
 }  // namespace antichain

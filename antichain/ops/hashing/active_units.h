@@ -58,6 +58,8 @@ ActiveOptions active_options(const Attrs& attrs);
 class DrawnIds {
  public:
   DrawnIds(std::int64_t units, std::int64_t step);
+  /// Returns how far apart ids that follow each other are, modulo their number.
+  static std::int64_t stride(std::int64_t units);
   /// Returns how many ids come before this one.
   std::int64_t position(std::int64_t id) const {
     const auto units = static_cast<std::uint64_t>(units_);

@@ -4,13 +4,10 @@
 
 #include "antichain/graph/infer_context.h"
 #include "antichain/ops/definition_parts.h"
-#include "antichain/ops/elementwise/elementwise.h"
 #include "antichain/ops/hashing/hash_vector.h"
 #include "antichain/ops/reference/checked_indices.h"
 #include "antichain/ops/reference/compute.h"
-#include "antichain/ops/rows/reduce.h"
 #include "antichain/ops/shape/creation.h"
-#include "antichain/ops/shape/shape_ops.h"
 #include "antichain/ops/state/state_ops.h"
 #include "antichain/ops/state/update_ops.h"
 
@@ -351,11 +348,6 @@ Var rehash_rows(const std::string& codes, const std::string& marks, Var weight, 
            {weight, bias, by.functions, by.largest, rows.used, rows.due, rows.all},
            hash_attributes(by.spec, update_attributes({{codes, marks}})))
       .output();
-}
-
-Var largest_norm(Var weight, Var bias) {
-  const Var squares = sum(square(weight), {1}) + square(bias);
-  return cast(sqrt(max(squares)), f32);
 }
 
 }  // namespace antichain

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "antichain/ops/hashing/hash_functions.h"
+#include "antichain/ops/hashing/largest_norm.h"
 
 namespace antichain {
 
@@ -30,9 +31,6 @@ struct RehashRows {
 /// (bool[n]) is the state that remembers used rows. Returns the codes.
 Var rehash_rows(const std::string& codes, const std::string& marks, Var weight, Var bias,
                 const HashBy& by, const RehashRows& rows);
-
-/// Returns the largest norm of rows with their biases (f32), for HashBy.
-Var largest_norm(Var weight, Var bias);
 
 const OpDef& hash_queries_def();
 const OpDef& hash_data_def();

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "antichain/ops/hashing/code_pieces.h"
 #include "antichain/ops/operand.h"
 
 namespace antichain {
@@ -31,15 +32,6 @@ HashTables hash_tables(Var codes, const TableOptions& options);
 /// Does so with states, when `when` (bool) says so. Returns the new value of `starts`.
 Var update_hash_tables(const std::string& starts, const std::string& ids, Var codes, Var when,
                        const TableOptions& options);
-
-/// Ranks ids for a reservoir: those of the lowest rank stay in a bucket of this table.
-inline std::uint64_t reservoir_rank(std::int64_t table, std::int64_t id) {
-  // The finaliser of MurmurHash3 (Appleby), and the id where two are equal.
-  std::uint64_t x = static_cast<std::uint64_t>(table) << 32 ^ static_cast<std::uint64_t>(id);
-  x = (x ^ x >> 33) * 0xFF51AFD7ED558CCDULL;
-  x = (x ^ x >> 33) * 0xC4CEB9FE1A85EC53ULL;
-  return (x ^ x >> 33) >> 32 << 32 | static_cast<std::uint64_t>(id);
-}
 
 const OpDef& hash_tables_def();
 const OpDef& update_hash_tables_def();

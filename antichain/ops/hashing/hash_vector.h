@@ -8,7 +8,7 @@
 #include <limits>
 #include <span>
 
-#include "antichain/base/philox.h"
+#include "antichain/ops/hashing/code_pieces.h"
 #include "antichain/ops/hashing/hash_functions.h"
 
 namespace antichain {
@@ -39,65 +39,6 @@ void transform_vector(const HashSpec& spec, HashRole role, const T* vector, T ex
       out[n + 1 + k] = role == HashRole::data ? power : T(0.5);
     }
   }
-}
-
-/// What a piece of a code is, and what it would be with the least change of the vector.
-template <class T>
-struct CodePiece {
-  std::int32_t value, other;
-  T gap;  // how far the vector is from the other one
-};
-
-template <class T>
-CodePiece<T> sign_piece(T projection) {
-  const std::int32_t bit = projection > 0 ? 1 : 0;
-  return {bit, 1 - bit, std::abs(projection)};
-}
-
-/// Chooses the largest of a bin's coordinates; those that are 0 do not count where `skip_zeros`.
-/// Returns a piece of value -1 where none is left.
-template <class T>
-CodePiece<T> largest_of_bin(const T* vector, const std::int32_t* bin, bool skip_zeros) {
-  constexpr T kNone = -std::numeric_limits<T>::infinity();
-  CodePiece<T> piece{-1, -1, std::numeric_limits<T>::infinity()};
-  T first = kNone, second = kNone;
-  for (std::int32_t i = 0; i < HashSpec::kBin; ++i) {
-    const T x = vector[bin[i]];
-    if (skip_zeros && x == 0) {
-      continue;
-    }
-    if (x > first || piece.value < 0) {
-      second = first;
-      piece.other = piece.value;
-      first = x;
-      piece.value = i;
-    } else if (x > second || piece.other < 0) {
-      second = x;
-      piece.other = i;
-    }
-  }
-  if (piece.other >= 0) {
-    piece.gap = first - second;
-  } else {
-    piece.other = piece.value;
-  }
-  return piece;
-}
-
-/// Borrows the piece of another bin, the same one for every vector, until one is not empty.
-template <class T>
-CodePiece<T> densified_piece(const HashSpec& spec, const T* vector, const std::int32_t* functions,
-                             std::int64_t function) {
-  constexpr std::uint32_t kMostTries = 64;
-  CodePiece<T> piece = largest_of_bin(vector, functions + function * HashSpec::kBin, true);
-  for (std::uint32_t tries = 1; piece.value < 0 && tries <= kMostTries; ++tries) {
-    const std::uint32_t word =
-        philox({tries, 0}, {static_cast<std::uint32_t>(function), 0, 0, 0})[0];
-    const std::int64_t other =
-        static_cast<std::int64_t>(word % static_cast<std::uint64_t>(spec.num_functions()));
-    piece = largest_of_bin(vector, functions + other * HashSpec::kBin, true);
-  }
-  return piece.value < 0 ? CodePiece<T>{0, 0, std::numeric_limits<T>::infinity()} : piece;
 }
 
 /// How many of its coordinates a vector is a set of, for minhash.
@@ -139,26 +80,6 @@ CodePiece<T> minhash_piece(const HashSpec& spec, std::span<const std::int64_t> s
   return {least & kMask, next & kMask, static_cast<T>(next) - static_cast<T>(least)};
 }
 
-/// Puts a code together, and `probes - 1` codes beside it that differ in one piece, from the
-/// smallest gap on (multi-probe, Lv et al., 2007).
-template <class T>
-void join_pieces(const HashSpec& spec, std::span<CodePiece<T>> pieces, std::int32_t* codes,
-                 std::int64_t probes) {
-  const int bits = spec.bits_per_piece();
-  std::int32_t code = 0;
-  for (std::size_t k = 0; k < pieces.size(); ++k) {
-    code |= pieces[k].value << (static_cast<int>(k) * bits);
-  }
-  codes[0] = code;
-  for (std::int64_t probe = 1; probe < probes; ++probe) {
-    const auto nearest = std::min_element(
-        pieces.begin(), pieces.end(), [](const auto& a, const auto& b) { return a.gap < b.gap; });
-    const int shift = static_cast<int>(nearest - pieces.begin()) * bits;
-    codes[probe] = code ^ ((nearest->value ^ nearest->other) << shift);
-    nearest->gap = std::numeric_limits<T>::infinity();
-  }
-}
-
 /// Writes the codes [tables, probes] of a transformed vector; `projections` are those of simhash,
 /// which others do not need. `order`, as long as the vector, is worked in by minhash.
 template <class T>
@@ -169,8 +90,9 @@ void hash_vector(const HashSpec& spec, const T* vector, const void* functions, c
   if (spec.family == HashFamily::minhash) {
     set = largest_coordinates(spec, vector, order);
   }
-  std::array<CodePiece<T>, HashSpec::kMostBits> room;
-  const std::span pieces(room.data(), static_cast<std::size_t>(spec.pieces));
+  static_assert(HashSpec::kBin == kHashBin);
+  const auto coordinate = [vector](std::int32_t i) { return vector[i]; };
+  std::array<CodePiece<T>, HashSpec::kMostBits> pieces;
   for (std::int64_t table = 0; table < spec.tables; ++table) {
     for (std::int64_t k = 0; k < spec.pieces; ++k) {
       const std::int64_t function = table * spec.pieces + k;
@@ -178,13 +100,16 @@ void hash_vector(const HashSpec& spec, const T* vector, const void* functions, c
       switch (spec.family) {
         case HashFamily::simhash: piece = sign_piece(projections[function]); break;
         case HashFamily::wta:
-          piece = largest_of_bin(vector, numbers + function * HashSpec::kBin, false);
+          piece = largest_of_bin<T>(coordinate, numbers + function * HashSpec::kBin, false);
           break;
-        case HashFamily::dwta: piece = densified_piece(spec, vector, numbers, function); break;
+        case HashFamily::dwta:
+          piece = densified_piece<T>(coordinate, numbers, spec.num_functions(), function);
+          break;
         case HashFamily::minhash: piece = minhash_piece<T>(spec, set, numbers, function); break;
       }
     }
-    join_pieces<T>(spec, pieces, codes + table * probes, probes);
+    join_pieces<T>(pieces.data(), spec.pieces, spec.bits_per_piece(), codes + table * probes,
+                   probes);
   }
 }
 

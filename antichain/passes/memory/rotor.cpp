@@ -53,8 +53,8 @@ std::size_t Rotor::input_levels(std::size_t stage) const {
 // The input of the first stage is there, and not counted. Either the first stage keeps everything
 // and the rest goes on from its output; or stages first .. next - 1 are run for the input of `next`
 // alone, and once more when the rest is done (equation 1 of the paper).
-Rotor::Choice Rotor::choose(std::size_t first, std::size_t last, std::size_t level) const {
-  Choice best;
+Rotor::NextStage Rotor::choose(std::size_t first, std::size_t last, std::size_t level) const {
+  NextStage best;
   const StageCost& stage = stages_[first];
   const std::size_t own = kept_[first];
   // On the way back, the gradients of output and input are there, too.
@@ -115,9 +115,9 @@ std::vector<StageAction> Rotor::schedule(std::size_t level) const {
       actions.push_back({Kind::backward, task.first});
       continue;
     }
-    const Choice choice = choose(task.first, task.last, task.level);
-    ensure(std::isfinite(choice.seconds), "there is no schedule within {} levels", task.level);
-    if (choice.next == task.first) {
+    const NextStage step = choose(task.first, task.last, task.level);
+    ensure(std::isfinite(step.seconds), "there is no schedule within {} levels", task.level);
+    if (step.next == task.first) {
       actions.push_back({Kind::forward_keeping, task.first});
       pending.push_back({task.first, task.first, 0, true});
       if (task.first < task.last) {
@@ -125,11 +125,11 @@ std::vector<StageAction> Rotor::schedule(std::size_t level) const {
       }
       continue;
     }
-    for (std::size_t stage = task.first; stage < choice.next; ++stage) {
+    for (std::size_t stage = task.first; stage < step.next; ++stage) {
       actions.push_back({Kind::forward, stage});
     }
-    pending.push_back({task.first, choice.next - 1, task.level});
-    pending.push_back({choice.next, task.last, task.level - output_[choice.next - 1]});
+    pending.push_back({task.first, step.next - 1, task.level});
+    pending.push_back({step.next, task.last, task.level - output_[step.next - 1]});
   }
   return actions;
 }

@@ -42,7 +42,7 @@ class Rotor {
 
  private:
   static constexpr float kNever = std::numeric_limits<float>::infinity();
-  struct Choice {
+  struct NextStage {
     float seconds = kNever;
     std::size_t next = 0;  // the stage up to which nothing is kept; that one itself: keep all
   };
@@ -52,7 +52,7 @@ class Rotor {
   std::size_t levels_of(std::size_t bytes) const;
   std::size_t input_levels(std::size_t stage) const;
   void fill(std::size_t first, std::size_t last);
-  Choice choose(std::size_t first, std::size_t last, std::size_t level) const;
+  NextStage choose(std::size_t first, std::size_t last, std::size_t level) const;
 
   std::vector<StageCost> stages_;
   std::size_t levels_;

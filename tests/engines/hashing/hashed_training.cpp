@@ -23,8 +23,10 @@ std::vector<float> normal_numbers(std::mt19937_64& generator, std::int64_t count
 }  // namespace
 
 HashedTraining::HashedTraining(const TrainingOptions& options)
-    : options_(options), session_({.seed = options.seed}), states_(session_.states()) {
-  Graph graph = session_.graph();
+    : options_(options),
+      session_({.device = options.device, .seed = options.seed}),
+      states_(session_.states()) {
+  Graph graph = options.engines ? Graph(options.engines) : session_.graph();
   const Var x = graph.input("x", f32, {"batch", options.features});
   const nn::LabelSets truth{.labels = graph.input("labels", i64, {"entries"}),
                             .row_starts = graph.input("starts", i64, {graph.dim("batch") + 1})};

@@ -22,6 +22,8 @@ struct TrainingOptions {
   std::int64_t seed = 5;
   DType compute = DType::f32;
   Optimiser optimiser = {};  // instead of Adam
+  std::string device = "cpu";
+  std::shared_ptr<const EngineSet> engines = {};  // instead of those of the session
 };
 
 class HashedTraining {

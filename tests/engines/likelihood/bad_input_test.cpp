@@ -38,7 +38,19 @@ TEST(LikelihoodMessages, Options) {
   expect_says(message_for("baseline=leave-one-out"), "take baseline=clean or another noise");
   expect_says(message_for("baseline=leave-one-out,noise=gaussian,copies=1"), "take 2 or more");
   expect_says(message_for("copies=8,at_once=3"), "copies=8 is no multiple of at_once=3");
-  expect_says(message_for("feedback=yes"), "take it with mode=layer or mode=full, and last=exact");
+  expect_says(message_for("mode=layer,last=estimated,feedback=yes"),
+              "take it with mode=mixed, layer or full, and last=exact");
+  expect_says(message_for("cut=layer_1,feedback=yes"), "and there is none; leave it out");
+  expect_says(message_for("mode=layer,cut=layer_0"),
+              "cut=layer_0 does nothing outside of mode=mixed; leave it out");
+  expect_says(message_for("mode=full,cuts=2"), "cuts=2 does nothing outside of mode=mixed");
+  expect_says(message_for("cut=layer_0,cuts=2"), "cuts=2 does nothing where cut names the sites");
+  expect_says(message_for("baseline=none,antithetic=yes"), "baseline=none does nothing where");
+  expect_says(message_for("mode=forward,baseline=none"), "baseline=none does nothing where");
+  expect_says(message_for("mode=full,allocation=cost"), "allocation=cost does nothing where");
+  expect_says(message_for("keep=yes"), "keep=yes does nothing outside of modes layer and full");
+  expect_says(message_for("last=estimated"), "last=estimated does nothing outside of modes");
+  expect_says(message_for("mode=weights,inactive=noisy"), "inactive=noisy does nothing where");
   expect_says(message_for("cut=layer_7"),
               "there is no noise site in 'layer_7' to cut at; there are: layer_0, layer_1");
 }

@@ -50,7 +50,7 @@ double part_of_exact(int layers, const std::string& mode) {
 
 TEST(LikelihoodMemory, IsAThirdOfBackPropagations) {
   EXPECT_LE(part_of_exact(8, "full"), 0.3);
-  EXPECT_LE(part_of_exact(8, "layer"), 0.4);  // beside a copy there is the value in front of it
+  EXPECT_LE(part_of_exact(8, "layer"), 0.3);
   EXPECT_LE(part_of_exact(12, "layer"), 0.3);
 }
 
@@ -78,6 +78,21 @@ TEST(LikelihoodMemory, OfImagesToo) {
     const std::string engine = "likelihood:copies=4,at_once=1,mode=";
     EXPECT_LE(static_cast<double>(planned_for_images(engine + mode)), 0.3 * exact) << mode;
   }
+}
+
+// Copies beyond those that the caches hold are computed in turn.
+TEST(LikelihoodMemory, IsBoundedForAnyNumberOfCopies) {
+  const std::string engine = "likelihood:mode=layer,copies=";
+  const std::size_t few = planned(4, engine + "128"), many = planned(4, engine + "1024"),
+                    at_once = planned(4, engine + "1024,at_once=1024");
+  EXPECT_LT(static_cast<double>(many), 1.4 * static_cast<double>(few));
+  EXPECT_GT(static_cast<double>(at_once), 8 * static_cast<double>(many));
+}
+
+TEST(LikelihoodMemory, OfFeedbackIsThatOfCopiesAtOnce) {
+  const std::string engine = "likelihood:mode=layer,noise=rademacher,copies=64,feedback=yes";
+  EXPECT_LT(static_cast<double>(planned(4, engine + ",at_once=2")),
+            0.2 * static_cast<double>(planned(4, engine + ",at_once=64")));
 }
 
 TEST(LikelihoodMemory, DoesNotGrowWithDepth) {

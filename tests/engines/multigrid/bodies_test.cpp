@@ -2,6 +2,9 @@
 // one after the other.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "antichain/autodiff/grad.h"
 #include "antichain/nn/dropout.h"
 #include "antichain/ops/control_flow/grid_step.h"
 #include "antichain/ops/convolution/convolution.h"
@@ -10,6 +13,7 @@
 #include "antichain/ops/rows/reduce.h"
 #include "antichain/ops/shape/creation.h"
 #include "antichain/ops/shape/shape_ops.h"
+#include "antichain/ops/state/state_ops.h"
 #include "tests/engines/multigrid/chains.h"
 
 namespace antichain::multigrid_test::bodies_test {
@@ -108,6 +112,55 @@ TEST(MultigridBodies, NormalisedByTheBatch) {
                       },
                       options);
                 }});
+}
+
+// Running statistics are moved once a step, by what the last relaxation has seen.
+TEST(MultigridBodies, RunningStatisticsMoveOnce) {
+  const auto running = [](const EngineChoice& engine) {
+    Session session;
+    Graph graph = session.graph();
+    const Var kept = buffer("running", zeros(graph, f64, {12, 3}));
+    const Var x = graph.input("x", f64, {4, 3}), w = graph.input("w", f64, {12, 3});
+    const ChainResult found =
+        chain({x}, {w},
+              [&](Var, const Vars& u, const Vars& slices) -> StepResult {
+                const Var middle = mean(u[0], {0});
+                return {{u[0] + 0.1 * tanh((u[0] - middle) * slices[0])}, {middle}};
+              },
+              {.engine = engine});
+    const Var loss = sum(square(found.last[0]));
+    const Var write = assign(graph, "running", 0.9 * kept + 0.1 * found.ys[0]);
+    std::vector<double> values(36);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = std::cos(static_cast<double>(i));
+    }
+    const Executable step = session.compile({loss, grad(loss, w)}, {.updates = {write}});
+    for (int run = 0; run < 3; ++run) {
+      const std::vector<double> first(values.begin(), values.begin() + 12);
+      step({{"x", Tensor::of<double>({4, 3}, first)}, {"w", Tensor::of<double>({12, 3}, values)}});
+    }
+    return session.states().get("running");
+  };
+  const Tensor want = running({});
+  for (const int cycles : {4, 9}) {
+    EXPECT_LT(error({running(multigrid({{"coarsening", 3}, {"cycles", cycles}}))}, {want}), 1e-14);
+  }
+}
+
+// C-points are kept in more bits: what the cycles end with are the bits of the steps.
+TEST(MultigridBodies, SixteenBits) {
+  for (const DType dtype : {bf16, f16}) {
+    Model model = residual_net(24);
+    model.dtype = dtype;
+    const Outcome want = run(model, {});
+    for (const char* groups : {"0", "2"}) {
+      const EngineChoice engine =
+          multigrid({{"coarsening", 4}, {"cycles", 6}, {"guess", "zero"}, {"groups", groups}});
+      EXPECT_EQ(error(run(model, {.engine = engine}).values, want.values), 0) << groups;
+    }
+    const EngineChoice three = multigrid({{"coarsening", 2}, {"levels", 3}, {"cycles", 12}});
+    EXPECT_LT(error(run(model, {.engine = three}).values, want.values), 1e-3);
+  }
 }
 
 TEST(MultigridBodies, StepsOfAnotherKindOnCoarseGrids) {

@@ -97,10 +97,10 @@ TEST(MultigridConvergence, OnThreeGridsAndMore) {
 TEST(MultigridConvergence, RelaxingToTheEndsOfIntervalsHelps) {
   const Model model = shared_net(64);
   const double f = gradient_error(model, {{"coarse", "plain"}});
-  EXPECT_LT(gradient_error(model, {{"coarse", "plain"}, {"relaxation", "FCF"}}), f);
+  EXPECT_LT(gradient_error(model, {{"coarse", "plain"}, {"relaxations", 1}}), f);
   const std::vector<EngineOption> three = {{"levels", 3}, {"coarsening", 3}, {"coarse", "plain"}};
   std::vector<EngineOption> fcf = three;
-  fcf.emplace_back("coarse_relaxation", "FCF");
+  fcf.emplace_back("coarse_relaxations", 1);
   EXPECT_LT(gradient_error(model, fcf), gradient_error(model, three));
 }
 

@@ -11,6 +11,7 @@
 #include "antichain/ops/shape/creation.h"
 #include "antichain/ops/state/state_ops.h"
 #include "tests/engines/multigrid/chains.h"
+#include "tests/tensor/expect_error.h"
 
 namespace antichain::multigrid_test::training_runs_test {
 
@@ -108,6 +109,40 @@ TEST(MultigridTrainingRuns, EndsWithStepsOneAfterTheOther) {
     }
     EXPECT_EQ(training.evaluate(), 0);
   }
+}
+
+TEST(MultigridTrainingRuns, EndsAfterAShareOfTheTraining) {
+  Training training(multigrid(
+      {{"coarsening", 16}, {"cycles", 1}, {"serial_after", 0.75}, {"training_steps", 8}}));
+  for (int run = 0; run < 8; ++run) {
+    training.step();
+    EXPECT_EQ(training.reported("multigrid_cycles") > 0, run < 6) << run;
+  }
+  expect_error<InvalidArgument>(
+      "engine 'multigrid': serial_after=0.75 is a share of the training steps, and training_steps "
+      "does not say how many there are",
+      [] {
+        Training(multigrid({{"serial_after", 0.75}})).step();
+      });
+}
+
+// Between two checks, a residual that hardly falls is a reason for one cycle more.
+TEST(MultigridTrainingRuns, TakesACycleMoreWhereTheyAreSlow) {
+  constexpr double kRough = 1.3;
+  Training slow(multigrid({{"coarsening", 8},
+                           {"cycles", 1},
+                           {"coarse", "plain"},
+                           {"guess", "zero"},
+                           {"adaptive", 1000}}),
+                kRough);
+  Training smooth(multigrid({{"coarsening", 4}, {"cycles", 1}, {"adaptive", 1000}}));
+  for (int run = 0; run < 8; ++run) {
+    slow.step();
+    smooth.step();
+  }
+  // The first run was a check, and one cycle more for it; then for the residual, but once.
+  EXPECT_EQ(slow.reported("multigrid_cycles"), 3);
+  EXPECT_LE(smooth.reported("multigrid_cycles"), 2);
 }
 
 }  // namespace antichain::multigrid_test::training_runs_test

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <span>
+#include <tuple>
 #include <unordered_map>
 
 #include "antichain/graph/structural_ops.h"
@@ -12,6 +13,7 @@
 #include "antichain/ops/elementwise/fused.h"
 #include "antichain/ops/products/fused_product.h"
 #include "antichain/ops/products/matmul.h"
+#include "antichain/ops/shape/shape_ops.h"
 #include "antichain/ops/shape/slicing.h"
 
 namespace antichain::cuda {
@@ -46,18 +48,19 @@ class Reader {
         body_(body) {
     want(layout_.states > 0, "there is no state");
     want(chain.attrs().get<std::int64_t>("slots") == 0, "states are computed again");
-    want(params_[1].rank() == 2, "states are no matrices");
-    rows_ = params_[1].dim(0);
+    want(params_[1].rank() == 2 || params_[1].rank() == 3, "states are no matrices");
+    rows_ = params_[1].dim(-2);
+    body_.has_groups = params_[1].rank() == 3;
     for (int i = 0; i < layout_.states; ++i) {
       const Var state = params_[static_cast<std::size_t>(1 + i)];
-      want(has_rows(state), "a state has other rows than the first");
+      want(is_whole(state), "a state has other rows than the first");
       names_[state.id()] = add_value(Kind::rows, Source::state, state, i);
     }
     for (Op op : schedule_region(graph_, chain.regions()[0])) {
       read(op);
     }
     for (Var result : graph_.vars(graph_.region(chain.regions()[0]).results)) {
-      want(has_rows(result), "a result has other rows than the states");
+      want(is_whole(result), "a result has other rows than the states");
       body_.results.push_back(rows_of(result));
     }
     for (int i = 0; i < layout_.states; ++i) {
@@ -66,7 +69,24 @@ class Reader {
   }
 
  private:
-  bool has_rows(Var value) const { return value.rank() == 2 && value.dim(0) == rows_; }
+  bool is_of_groups(Var value) const {
+    return body_.has_groups && value.rank() == 3 && value.dim(0) == params_[1].dim(0);
+  }
+  // Whether all groups have one value, or each has its own.
+  bool is_plain(Var value) const {
+    return value.rank() < 3 || is_of_groups(value) || (value.rank() == 3 && value.dim(0) == Dim(1));
+  }
+  bool has_rows(Var value) const {
+    return is_plain(value) && value.rank() >= 2 && value.dim(-2) == rows_;
+  }
+  bool is_one_row(Var value) const {
+    return is_plain(value) && (value.rank() < 2 || value.dim(-2) == Dim(1));
+  }
+  // As the states are.
+  bool is_whole(Var value) const {
+    return has_rows(value) && value.rank() == params_[1].rank() &&
+           is_of_groups(value) == body_.has_groups;
+  }
 
   // The next value of a state may be that of another, which is overwritten as well.
   void put_aside_if_state(int state) {
@@ -83,18 +103,25 @@ class Reader {
     }
   }
 
+  static std::int64_t columns_of(Var value) {
+    return value.rank() == 0 ? 1 : constant_size(value.shape().back());
+  }
+
   ChainOperand add_value(Kind kind, Source source, Var var, int input = -1) {
-    const std::int64_t columns = var.rank() == 0 ? 1 : constant_size(var.shape().back());
-    const std::int64_t height = kind == Kind::matrix ? constant_size(var.dim(0)) : 1;
-    body_.values.push_back({kind, source, var.dtype(), columns, height, input});
+    const std::int64_t columns = columns_of(var);
+    const std::int64_t height = kind == Kind::matrix ? constant_size(var.dim(-2)) : 1;
+    body_.values.push_back({kind, source, var.dtype(), columns, height, input,
+                            source != Source::body && is_of_groups(var)});
     return {.value = static_cast<int>(body_.values.size()) - 1, .columns = columns};
   }
 
   // What is read from outside is kept as it is used: a value may be a factor and rows, too.
   ChainOperand outer(Var value, Kind kind) {
-    const auto at = static_cast<int>(std::ranges::find(params_, value) - params_.begin()) - 1;
+    const auto view = views_.find(value.id());
+    const Var given = view == views_.end() ? value : view->second;
+    const auto at = static_cast<int>(std::ranges::find(params_, given) - params_.begin()) - 1;
     want(at >= layout_.states && at < chain_.num_inputs(), "an op reads what it must not");
-    const auto [found, is_new] = outer_.try_emplace({at, kind});
+    const auto [found, is_new] = outer_.try_emplace({at, kind, columns_of(value)});
     if (is_new) {
       const bool walks = at < layout_.first_captured();
       found->second = add_value(kind, walks ? Source::sequence : Source::captured, value, at);
@@ -123,8 +150,7 @@ class Reader {
     if (has_rows(value)) {
       return outer(value, Kind::rows);
     }
-    want(value.rank() <= 1 || (value.rank() == 2 && value.dim(0) == Dim(1)),
-         "an op reads a value that is neither rows nor one row");
+    want(is_one_row(value), "an op reads a value that is neither rows nor one row");
     return outer(value, Kind::shared);
   }
 
@@ -138,6 +164,8 @@ class Reader {
       read_slice(op);
     } else if (&op.def() == &concat_def()) {
       read_concat(op);
+    } else if (&op.def() == &reshape_def()) {
+      read_reshape(op);
     } else if (&op.def() == &fused_product_def()) {
       read_fused_product(op);
     } else if (&op.def() == &fused_def()) {
@@ -155,7 +183,7 @@ class Reader {
   void read_product(Op op, const Vars& inputs) {
     const Var left = inputs[0], right = inputs[1], out = op.output();
     want(is_float(out.dtype()) && left.dtype() == out.dtype(), "there is a product of integers");
-    want(has_rows(out) && !op.attrs().get<bool>("transpose_a") && right.rank() == 2,
+    want(has_rows(out) && !op.attrs().get<bool>("transpose_a") && is_plain(right),
          "a product mixes rows");
     want(!names_.contains(right.id()), "the matrix of a product is computed in every step");
     ChainProduct product{.left = rows_of(left),
@@ -221,7 +249,7 @@ class Reader {
       add_operand(results[i]);  // where it is no result of these ops
       const Var output = outputs[i];
       const bool is_rows = has_rows(output) && has_any_rows;
-      want(is_rows || (!has_any_rows && output.rank() <= 1), "ops mix rows");
+      want(is_rows || (!has_any_rows && is_one_row(output)), "ops mix rows");
       const ChainOperand out = add_value(is_rows ? Kind::rows : Kind::shared, Source::body, output);
       want(elements.columns < 0 || elements.columns == out.columns,
            "ops that are computed together have other numbers of columns");
@@ -236,23 +264,38 @@ class Reader {
     body_.stages.emplace_back(std::move(elements));
   }
 
+  // What comes from outside may be looked at in another way: a row as a matrix of one row.
+  void read_reshape(Op op) {
+    const Var from = op.input(0), to = op.output();
+    const bool keeps_groups = is_of_groups(to) == (body_.has_groups && from.rank() > 0 &&
+                                                   from.dim(0) == params_[1].dim(0));
+    want(std::ranges::count(params_, from) > 0 && keeps_groups && is_plain(to),
+         "values are reshaped");
+    views_.emplace(to.id(), from);
+  }
+
   void read_slice(Op op) {
     const Var x = op.input(0);
-    want(x.rank() == 2, "a slice cuts other axes than the last");
     ChainOperand whole = rows_of(x);
     const Dims &starts = op.attrs().get<Dims>("starts"), &stops = op.attrs().get<Dims>("stops");
     const Ints& steps = op.attrs().get<Ints>("steps");
-    want(starts[0] == Dim(0) && stops[0] == x.dim(0) && steps[0] == 1 && steps[1] == 1,
-         "a slice cuts other axes than the last");
-    want(starts[1].is_constant(), "a slice starts at a place that is not known yet");
-    whole.first += starts[1].constant();
-    whole.columns = constant_size(stops[1] - starts[1]);
+    const std::size_t last = starts.size() - 1;
+    for (std::size_t axis = 0; axis < last; ++axis) {
+      want(starts[axis] == Dim(0) && stops[axis] == x.dim(static_cast<int>(axis)) &&
+               steps[axis] == 1,
+           "a slice cuts other axes than the last");
+    }
+    want(steps[last] == 1, "a slice leaves columns out");
+    want(starts[last].is_constant(), "a slice starts at a place that is not known yet");
+    whole.first += starts[last].constant();
+    whole.columns = constant_size(stops[last] - starts[last]);
     names_[op.output().id()] = whole;
   }
 
   void read_concat(Op op) {
+    const int rank = op.output().rank();
     want(has_rows(op.output()) &&
-             normalize_axis(op.attrs().get<std::int64_t>("axis"), 2, "axis") == 1,
+             normalize_axis(op.attrs().get<std::int64_t>("axis"), rank, "axis") == rank - 1,
          "rows are joined along another axis than the last");
     const ChainOperand out = add_value(Kind::rows, Source::body, op.output());
     std::int64_t first = 0;
@@ -273,7 +316,8 @@ class Reader {
   ChainBody& body_;
   Dim rows_;
   std::unordered_map<VarId, ChainOperand> names_;
-  std::map<std::pair<int, Kind>, ChainOperand> outer_;
+  std::unordered_map<VarId, Var> views_;                               // of what comes from outside
+  std::map<std::tuple<int, Kind, std::int64_t>, ChainOperand> outer_;  // with columns
 };
 
 }  // namespace

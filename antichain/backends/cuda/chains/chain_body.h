@@ -4,6 +4,9 @@
 // Such a body computes row by row: matrices that it multiplies by are the same for all rows, and
 // no row reads another. So blocks need not wait for each other, all steps are one launch, and what
 // passes from step to step stays in shared memory.
+//
+// States of three axes are groups of rows, each of which has matrices of its own or those of all:
+// the intervals of a relaxation are such (engine multigrid). A block has rows of one group.
 #pragma once
 
 #include <string>
@@ -26,6 +29,7 @@ struct ChainValue {
   std::int64_t columns;
   std::int64_t height = 1;  // of a matrix
   int input = -1;           // of the chain, where it comes from outside
+  bool grouped = false;     // comes from outside, and every group has its own
 };
 
 /// Some columns of a value, a number, or the number of the step.
@@ -61,6 +65,7 @@ struct ChainBody {
   explicit ChainBody(Op chain);
 
   Support support;  // whether there is what follows
+  bool has_groups = false;
   std::vector<ChainValue> values;
   std::vector<ChainStage> stages;
   std::vector<ChainOperand> results;  // of the body

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "antichain/backends/cuda/chains/chain_slabs.h"
 #include "antichain/backends/cuda/elementwise/element_code.h"
 
 namespace antichain::cuda {
@@ -21,12 +22,20 @@ std::size_t rounded_up(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
 class ChainWriter {
  public:
   ChainWriter(Op chain, const ChainBody& body, ChainShape shape)
-      : chain_(chain), layout_(chain), body_(body), shape_(shape) {}
+      : chain_(chain), layout_(chain), body_(body), shape_(shape), slabs_(chain, body, shape) {}
 
   ChainKernel write() {
     std::string inside = declare();
-    inside += "  const long long first = (long long)blockIdx.x * kRows;\n";
+    inside += body_.has_groups
+                  ? "  const long long blocks = (a.rows + kRows - 1) / kRows, groups = a.groups;\n"
+                    "  const long long group = blockIdx.x / blocks;\n"
+                    "  const long long first = blockIdx.x % blocks * kRows;\n"
+                  : "  constexpr long long groups = 1, group = 0;\n"
+                    "  const long long first = (long long)blockIdx.x * kRows;\n";
     inside += read_from(Source::captured, "", "") + read_from(Source::state, "", "");
+    if (by_slabs()) {
+      inside += slabs_.fetches(fmt::format("memory + {}", slabs_at_), place_of("fetched_step"));
+    }
     for (int ahead = 0; ahead + 1 < shape_.buffers; ++ahead) {
       const std::string step = std::to_string(ahead);
       inside += fmt::format("  if (a.length > {}) {{\n{}  }}\n  end_copies();\n", step,
@@ -44,8 +53,11 @@ class ChainWriter {
     for (int i = 0; i < layout_.states; ++i) {
       inside += write_out(layout_.first_before() + i, {.value = i, .columns = columns_of(i)}, "at");
     }
-    for (const ChainStage& stage : body_.stages) {
-      inside += std::visit([this](const auto& one) { return code_of(one); }, stage);
+    for (std::size_t i = 0; i < body_.stages.size(); ++i) {
+      const auto* const product = std::get_if<ChainProduct>(&body_.stages[i]);
+      inside += product == nullptr ? code_of(std::get<ChainElements>(body_.stages[i]))
+                : by_slabs()       ? by_slabs(*product, i)
+                                   : code_of(*product);
     }
     for (int i = 0; i < layout_.ys; ++i) {
       const ChainOperand& y = body_.results[static_cast<std::size_t>(layout_.states + i)];
@@ -63,6 +75,16 @@ class ChainWriter {
  private:
   const ChainValue& value(int index) const { return body_.values[static_cast<std::size_t>(index)]; }
   std::int64_t columns_of(int index) const { return value(index).columns; }
+  bool by_slabs() const { return shape_.slabs > 0; }
+  // Whether a value has no memory of its own: its slabs have.
+  bool is_passing(const ChainValue& kept) const { return by_slabs() && kept.kind == Kind::matrix; }
+  std::int64_t row_pitch_of(const ChainValue& kept) const {
+    return device::row_pitch(shape_.rows_per_block, static_cast<int>(size_of(kept.dtype)));
+  }
+  // Where a column of rows begins.
+  std::string column_at(int index, std::int64_t column) const {
+    return fmt::format("v{} + {}", index, column * row_pitch_of(value(index)));
+  }
   // From row to row an odd number of what is read at once: threads that read one column, and
   // threads that read one row, find their elements in different banks.
   static std::int64_t pitch_of(const ChainValue& matrix) {
@@ -72,7 +94,7 @@ class ChainWriter {
   }
   std::int64_t elements_of(const ChainValue& kept) const {
     switch (kept.kind) {
-      case Kind::rows: return kept.columns * shape_.rows_per_block;
+      case Kind::rows: return kept.columns * row_pitch_of(kept);
       case Kind::shared: return kept.columns;
       case Kind::matrix: break;
     }
@@ -90,14 +112,15 @@ class ChainWriter {
 
   std::string head() const {
     return fmt::format(
-        "#include \"antichain/backends/cuda/device/chain.cuh\"\n"
+        "#include \"antichain/backends/cuda/device/chain.cuh\"\n{}"
         "using namespace antichain;\nusing namespace antichain::device;\n"
         "constexpr int kRows = {};\n"
         "struct Arguments {{\n  long long length, rows;\n  const void* in[{}];\n  void* "
-        "out[{}];\n}};\n"
+        "out[{}];\n  long long groups, step[{}], group[{}];\n}};\n"
         "extern \"C\" __global__ void __launch_bounds__({}) chain(const Arguments a) {{\n"
         "  extern __shared__ __align__(16) unsigned char memory[];\n",
-        shape_.rows_per_block, chain_.num_inputs(), chain_.num_outputs(), shape_.threads);
+        by_slabs() ? slabs_.forms() : "", shape_.rows_per_block, chain_.num_inputs(),
+        chain_.num_outputs(), chain_.num_inputs(), chain_.num_inputs(), shape_.threads);
   }
 
   // Memory for every value; several times for what walks, so that later steps' are read meanwhile.
@@ -105,6 +128,9 @@ class ChainWriter {
     std::string text;
     for (std::size_t i = 0; i < body_.values.size(); ++i) {
       const ChainValue& kept = body_.values[i];
+      if (is_passing(kept)) {
+        continue;
+      }
       const bool walks = kept.source == Source::sequence;
       const std::string_view type = storage_type(kept.dtype);
       text += fmt::format("  {0}* const {1}{2} = ({0}*)(memory + {3});\n", type, walks ? "b" : "v",
@@ -113,9 +139,12 @@ class ChainWriter {
           rounded_up(static_cast<std::size_t>(buffer_of(kept) * (walks ? shape_.buffers : 1)) *
                      size_of(kept.dtype));
     }
-    std::size_t sums = 0;
+    slabs_at_ = bytes_;
+    bytes_ += by_slabs() ? slabs_.floats() * sizeof(float) : 0;
+    std::size_t sums = by_slabs() ? slabs_.sum_floats() * sizeof(float) : 0;
     for (const ChainStage& stage : body_.stages) {
-      if (const auto* product = std::get_if<ChainProduct>(&stage)) {
+      const auto* product = std::get_if<ChainProduct>(&stage);
+      if (product != nullptr && !by_slabs()) {
         const ChainValue& out = value(product->out);
         const std::size_t bytes = out.dtype == DType::f64 ? sizeof(double) : sizeof(float);
         sums = std::max(sums,
@@ -132,18 +161,17 @@ class ChainWriter {
     std::string text;
     for (std::size_t i = 0; i < body_.values.size(); ++i) {
       const ChainValue& kept = body_.values[i];
-      if (kept.source != source) {
+      if (kept.source != source || is_passing(kept)) {
         continue;
       }
       const std::string_view type = storage_type(kept.dtype);
       std::string to = fmt::format("v{}", i);
       std::string from = fmt::format("(const {}*)a.in[{}]", type, kept.input);
-      const std::string size = kept.kind == Kind::rows ? fmt::format("a.rows * {}", kept.columns)
-                                                       : std::to_string(kept.height * kept.columns);
       if (source == Source::sequence) {
         to = fmt::format("b{} + {} * {}", i, buffer, buffer_of(kept));
-        from += fmt::format(" + ({}) * ({})", step, size);
+        from += fmt::format(" + ({}) * a.step[{}]", step, kept.input);
       }
+      from += kept.grouped ? fmt::format(" + group * a.group[{}]", kept.input) : "";
       text +=
           kept.kind == Kind::rows
               ? fmt::format("    read_rows<kRows, {}>({}, {}, first, a.rows);\n", kept.columns, to,
@@ -158,7 +186,7 @@ class ChainWriter {
     std::string text;
     for (std::size_t i = 0; i < body_.values.size(); ++i) {
       const ChainValue& kept = body_.values[i];
-      if (kept.source == Source::sequence) {
+      if (kept.source == Source::sequence && !is_passing(kept)) {
         text += fmt::format("    const {}* const v{} = b{} + n % {} * {};\n",
                             storage_type(kept.dtype), i, i, shape_.buffers, buffer_of(kept));
       }
@@ -210,16 +238,25 @@ class ChainWriter {
     const std::string_view type = storage_type(out.dtype);
     const std::int64_t splits = splits_of(product);
     std::string text = wait_before({product.left.value}, {}, {kSums});
-    text += fmt::format(
-        "    multiply<kRows, {}, {}, {}, {}, {}, {}>((Compute<{}>*)sums, v{} + {} * kRows, v{});\n",
-        product.left.columns, out.columns, splits, pitch_of(matrix), product.transposed, type, type,
-        product.left.value, product.left.first, product.matrix);
+    text +=
+        fmt::format("    multiply<kRows, {}, {}, {}, {}, {}, {}>((Compute<{}>*)sums, {}, v{});\n",
+                    product.left.columns, out.columns, splits, pitch_of(matrix), product.transposed,
+                    type, type, column_at(product.left.value, product.left.first), product.matrix);
     written_otherwise_.insert(kSums);
     text += wait_before({kSums}, {}, {product.out});
     text += fmt::format("    add_splits<kRows, {}, {}, {}>(v{}, (const Compute<{}>*)sums);\n",
                         out.columns, splits, type, product.out, type);
     written_.insert(product.out);
     return text;
+  }
+
+  // Threads meet in there before anything is read, and again before elements are given.
+  std::string by_slabs(const ChainProduct& product, std::size_t stage) {
+    forget();
+    read_by_others_.insert(product.left.value);
+    written_otherwise_.insert(product.out);
+    return slabs_.multiply(stage, fmt::format("v{}", product.out),
+                           column_at(product.left.value, product.left.first));
   }
 
   std::string code_of(const ChainElements& elements) {
@@ -241,9 +278,9 @@ class ChainWriter {
       (is_rows && is_own(read, elements.columns) ? own : others).push_back(read.value);
       const std::string column =
           read.columns == 1 ? std::to_string(read.first) : fmt::format("({} + column)", read.first);
-      loads +=
-          fmt::format("      const auto {} = load<{}>(v{}[{}]);\n", name, storage_type(from.dtype),
-                      read.value, is_rows ? column + " * kRows + row" : column);
+      loads += fmt::format(
+          "      const auto {} = load<{}>(v{}[{}]);\n", name, storage_type(from.dtype), read.value,
+          is_rows ? fmt::format("{} * {} + row", column, row_pitch_of(from)) : column);
     }
     bool is_rows = true, whole = true;
     for (const ChainElements::Result& result : elements.results) {
@@ -253,8 +290,9 @@ class ChainWriter {
     }
     std::string text = wait_before(others, own, written);
     text += is_rows ? fmt::format(
-                          "    for (int i = threadIdx.x; i < kRows * {}; i += blockDim.x) "
-                          "{{\n      const int row = i % kRows, column = i / kRows;\n",
+                          "    for (int i = threadIdx.x; i < kPlaces<kRows, {0}>; i += blockDim.x) "
+                          "{{\n      const auto [row, column] = place_of<kRows>(i);\n"
+                          "      if (!is_inside<kRows, {0}>({{row, column}})) continue;\n",
                           elements.columns)
                     : fmt::format(
                           "    for (int i = threadIdx.x; i < {}; i += blockDim.x) {{\n"
@@ -267,10 +305,11 @@ class ChainWriter {
     }
     for (const ChainElements::Result& result : elements.results) {
       const std::string_view type = storage_type(value(result.value).dtype);
-      text +=
-          fmt::format("      v{}[{}] = stored<{}>({});\n", result.value,
-                      is_rows ? fmt::format("({} + column) * kRows + row", result.first) : "column",
-                      type, names.at(result.from));
+      text += fmt::format("      v{}[{}] = stored<{}>({});\n", result.value,
+                          is_rows ? fmt::format("({} + column) * {} + row", result.first,
+                                                row_pitch_of(value(result.value)))
+                                  : "column",
+                          type, names.at(result.from));
       (is_rows && whole ? written_ : written_otherwise_).insert(result.value);
     }
     return text + "    }\n";
@@ -283,8 +322,8 @@ class ChainWriter {
     return wait_before(own ? none : read, own ? read : none, none) +
            fmt::format(
                "    if (a.out[{0}]) {{\n      write_rows<kRows, {1}>(({2}*)a.out[{0}] + "
-               "{3} * a.rows * {1}, v{4} + {5} * kRows, first, a.rows);\n    }}\n",
-               output, from.columns, type, step, from.value, from.first);
+               "({3} * groups + group) * a.rows * {1}, {4}, first, a.rows);\n    }}\n",
+               output, from.columns, type, step, column_at(from.value, from.first));
   }
 
   // The results become the states; none of them is another state.
@@ -299,10 +338,8 @@ class ChainWriter {
       const bool own = is_own(from, columns);
       const std::vector<int> read = {from.value}, none;
       text += wait_before(own ? none : read, own ? read : none, {i});
-      text += fmt::format(
-          "    for (int i = threadIdx.x; i < kRows * {}; i += blockDim.x) {{\n"
-          "      v{}[i] = v{}[{} * kRows + i];\n    }}\n",
-          columns, i, from.value, from.first);
+      text += fmt::format("    copy_rows<kRows, {}>(v{}, {});\n", columns, i,
+                          column_at(from.value, from.first));
       written_.insert(i);
     }
     return text;
@@ -312,7 +349,8 @@ class ChainWriter {
   ChainLayout layout_;
   const ChainBody& body_;
   ChainShape shape_;
-  std::size_t bytes_ = 0;
+  ChainSlabs slabs_;
+  std::size_t bytes_ = 0, slabs_at_ = 0;
   // Since threads last waited for each other: what was written, by the owners of the elements and
   // otherwise, and what was read by others than those.
   std::set<int> written_, written_otherwise_, read_by_others_;

@@ -7,6 +7,8 @@
 
 namespace antichain::cuda {
 
-void register_chains(KernelTable& kernels, const Context& context);
+/// `tf32`: whether products elsewhere may round f32 numbers for tensor cores, which large ones then
+/// are faster by.
+void register_chains(KernelTable& kernels, const Context& context, bool tf32);
 
 }  // namespace antichain::cuda

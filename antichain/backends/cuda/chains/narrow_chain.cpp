@@ -64,6 +64,9 @@ Support narrow_chain_support(const ChainBody& body) {
   if (!body.support.yes) {
     return body.support;
   }
+  if (body.has_groups) {
+    return Support::no("there are groups of rows");
+  }
   const std::int64_t units = narrow_units(body);
   if (units < 2 || units > kMostUnits) {
     return Support::no("a state has more units than a warp has lanes, or one");

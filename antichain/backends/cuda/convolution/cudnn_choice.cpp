@@ -94,12 +94,16 @@ std::string name_of(const CudnnAdvice& advice, std::size_t place) {
 std::vector<Ready> ready_ways(const CudnnAdvice& advice, std::size_t most) {
   std::vector<Ready> ready;
   std::optional<Ready> large;
-  for (std::size_t n = 0; n < advice.size() && ready.size() < most; ++n) {
-    std::unique_ptr<ConvolutionWay> way = advice.plan(n);
-    if (way && way->workspace() <= kMostCudnnWorkspace) {
-      ready.push_back({name_of(advice, n), std::move(way)});
-    } else if (way && !large) {
-      large.emplace(Ready{name_of(advice, n), std::move(way)});
+  for (std::size_t n = 0; n < advice.size() && ready.size() < most;) {
+    const std::size_t missing = std::min(most - ready.size(), advice.size() - n);
+    for (std::unique_ptr<ConvolutionWay>& way : advice.plans(n, missing)) {
+      const bool is_small = way && way->workspace() <= kMostCudnnWorkspace;
+      if (is_small) {
+        ready.push_back({name_of(advice, n), std::move(way)});
+      } else if (way && !large) {
+        large.emplace(Ready{name_of(advice, n), std::move(way)});
+      }
+      ++n;
     }
   }
   if (ready.empty() && large) {
@@ -125,17 +129,17 @@ std::size_t fastest_of(const std::vector<Ready>& ready, const CudnnLibrary& libr
   return chosen;
 }
 
-std::unique_ptr<ConvolutionWay> remembered(const CudnnLibrary& library, const CudnnAdvice& advice,
-                                           const ConvProblem& problem, const std::string& name) {
+Ready remembered(const CudnnLibrary& library, const CudnnAdvice& advice, const ConvProblem& problem,
+                 const std::string& name) {
   if (name == kByColumns) {
-    return ColumnConvolution::of(library.products(), problem);
+    return {name, ColumnConvolution::of(library.products(), problem)};
   }
   for (std::size_t n = 0; n < advice.size(); ++n) {
     if (name == name_of(advice, n)) {
-      return advice.plan(n);
+      return {name, advice.plan(n)};
     }
   }
-  return nullptr;
+  return {name, nullptr};
 }
 
 // What a choice depends on.
@@ -153,21 +157,18 @@ std::string describe_choice(const ConvProblem& problem, bool tf32, std::size_t v
                      fmt::join(problem.dilation, ","), kMostMeasured, kMostCudnnWorkspace);
 }
 
-}  // namespace
-
-std::unique_ptr<ConvolutionWay> choose_way(const CudnnLibrary& library,
-                                           const ConvProblem& problem) {
+Ready make_choice(const CudnnLibrary& library, const ConvProblem& problem,
+                  const std::string& described) {
   const CudnnAdvice advice(library, problem);
   // The first advice is good where tensor cores compute, and every other way may take the library
   // seconds to make ready.
   const bool by_tensor_cores = problem.dtype == bf16 || problem.dtype == f16 || library.tf32();
   if (by_tensor_cores) {
-    return std::move(ready_ways(advice, 1).front().way);
+    return std::move(ready_ways(advice, 1).front());
   }
   const MeasuredChoices choices(library.context()->device().index);
-  const std::string described = describe_choice(problem, library.tf32(), cudnn().cudnnGetVersion());
   if (const std::optional<std::string> name = choices.find(described)) {
-    if (auto way = remembered(library, advice, problem, *name)) {
+    if (Ready way = remembered(library, advice, problem, *name); way.way) {
       return way;
     }
   }
@@ -181,12 +182,29 @@ std::unique_ptr<ConvolutionWay> choose_way(const CudnnLibrary& library,
       }
       const std::size_t fastest = ready.size() > 1 ? fastest_of(ready, library, problem) : 0;
       if (choices.keep(described, ready[fastest].name)) {
-        return std::move(ready[fastest].way);
+        return std::move(ready[fastest]);
       }
     } catch (const OutOfMemory&) {  // of the tensors: a smaller program will measure it
     }
   }
-  return std::move(ready[0].way);
+  return std::move(ready[0]);
+}
+
+}  // namespace
+
+std::shared_ptr<ConvolutionWay> choose_way(const CudnnLibrary& library,
+                                           const ConvProblem& problem) {
+  const std::string described = describe_choice(problem, library.tf32(), cudnn().cudnnGetVersion());
+  if (auto known = library.known_plan(described)) {
+    return known;
+  }
+  const Preparation::Timer timer(library.context()->preparation(), "choosing convolutions");
+  Ready choice = make_choice(library, problem, described);
+  const std::shared_ptr<ConvolutionWay> way = std::move(choice.way);
+  if (choice.name != kByColumns) {  // columns lie in memory of their own
+    library.keep_plan(described, way);
+  }
+  return way;
 }
 
 }  // namespace antichain::cuda

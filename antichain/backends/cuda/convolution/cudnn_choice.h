@@ -11,8 +11,8 @@
 
 namespace antichain::cuda {
 
-/// Returns the way to compute a convolution. Throws DeviceError when there is none that is
-/// deterministic.
-std::unique_ptr<ConvolutionWay> choose_way(const CudnnLibrary& library, const ConvProblem& problem);
+/// Returns the way to compute a convolution, which convolutions of the same problem share if it is
+/// cuDNN's. Throws DeviceError when there is none that is deterministic.
+std::shared_ptr<ConvolutionWay> choose_way(const CudnnLibrary& library, const ConvProblem& problem);
 
 }  // namespace antichain::cuda

@@ -9,14 +9,21 @@ CudnnLibrary::CudnnLibrary(Context context, bool tf32)
       tf32_(tf32),
       products_(std::make_shared<const BlasLibrary>(context_, tf32)) {
   context_->use();
-  cudnnHandle_t handle = nullptr;
-  check(cudnn().cudnnCreate(&handle), "starting cuDNN");
-  handle_.reset(handle);  // destroyed when the stream is refused, too
-  check(cudnn().cudnnSetStream(handle, context_->stream()), "starting cuDNN");
+  const Preparation::Timer timer(context_->preparation(), "starting cuDNN");
+  handle_ = make_cudnn_handle(cudnn(), context_->stream());
 }
 
-void CudnnLibrary::Destroy::operator()(cudnnHandle_t handle) const {
-  static_cast<void>(cudnn().cudnnDestroy(handle));
+std::shared_ptr<ConvolutionWay> CudnnLibrary::known_plan(const std::string& problem) const {
+  const std::lock_guard lock(plans_mutex_);
+  const auto found = plans_.find(problem);
+  return found == plans_.end() ? nullptr : found->second.lock();
+}
+
+void CudnnLibrary::keep_plan(const std::string& problem,
+                             const std::shared_ptr<ConvolutionWay>& plan) const {
+  const std::lock_guard lock(plans_mutex_);
+  std::erase_if(plans_, [](const auto& entry) { return entry.second.expired(); });
+  plans_[problem] = plan;
 }
 
 std::shared_ptr<Buffer> make_workspace(const Context& context, const ConvolutionWay& way) {

@@ -2,12 +2,13 @@
 // cuDNN, or as products of columns.
 #pragma once
 
-#include <cudnn.h>
-
+#include <map>
 #include <memory>
+#include <mutex>
+#include <string>
 
 #include "antichain/backends/cuda/convolution/convolution_way.h"
-#include "antichain/backends/cuda/convolution/cudnn_descriptor.h"
+#include "antichain/backends/cuda/convolution/cudnn_handle.h"
 #include "antichain/backends/cuda/core/device_context.h"
 #include "antichain/backends/cuda/products/blas_product.h"
 
@@ -24,16 +25,19 @@ class CudnnLibrary {
   bool tf32() const { return tf32_; }
   /// Returns what multiplies columns.
   const std::shared_ptr<const BlasLibrary>& products() const { return products_; }
+  /// Returns a plan that a convolution has which is in use, or null: blocks of a network repeat the
+  /// same problems, and a plan may take seconds to make.
+  std::shared_ptr<ConvolutionWay> known_plan(const std::string& problem) const;
+  /// Lets other convolutions have it, too. It must not hold memory that it works in.
+  void keep_plan(const std::string& problem, const std::shared_ptr<ConvolutionWay>& plan) const;
 
  private:
-  struct Destroy {
-    void operator()(cudnnHandle_t handle) const;
-  };
-
   Context context_;
   bool tf32_;
   std::shared_ptr<const BlasLibrary> products_;
-  std::unique_ptr<std::remove_pointer_t<cudnnHandle_t>, Destroy> handle_;
+  CudnnHandle handle_;
+  mutable std::mutex plans_mutex_;
+  mutable std::map<std::string, std::weak_ptr<ConvolutionWay>> plans_;
 };
 
 /// Allocates what a way to convolve works in.
@@ -52,7 +56,7 @@ class CudnnConvolution {
 
  private:
   std::shared_ptr<const CudnnLibrary> library_;
-  std::unique_ptr<ConvolutionWay> way_;
+  std::shared_ptr<ConvolutionWay> way_;
   // Its own: convolutions may run at the same time, and some wait for what they leave there.
   std::shared_ptr<Buffer> workspace_;
 };

@@ -5,7 +5,7 @@
 namespace antichain::cuda {
 
 const Cudnn& cudnn() {
-  static const Cudnn functions;
+  static const Cudnn functions{.library = DynamicLibrary(ANTICHAIN_CUDNN_FILE)};
   return functions;
 }
 

@@ -13,7 +13,7 @@ namespace antichain::cuda {
 
 /// The functions of the library, which is loaded when they are first used.
 struct Cudnn {
-  DynamicLibrary library{ANTICHAIN_CUDNN_FILE};
+  DynamicLibrary library;
   ANTICHAIN_LIBRARY_FUNCTION(cudnnBackendCreateDescriptor);
   ANTICHAIN_LIBRARY_FUNCTION(cudnnBackendDestroyDescriptor);
   ANTICHAIN_LIBRARY_FUNCTION(cudnnBackendExecute);

@@ -12,15 +12,14 @@
 #include <memory>
 #include <string>
 
-namespace antichain::cuda {
+#include "antichain/backends/cuda/core/preparation.h"
 
-/// Compiles kernels to machine code for GPUs of this kind (90 for sm_90). Throws InternalError with
-/// the compiler's messages when the text is wrong.
-std::string compile_kernel(const std::string& text, int architecture);
+namespace antichain::cuda {
 
 class CodeLoader {
  public:
-  explicit CodeLoader(int architecture);
+  /// Notes in `preparation`, which lives longer, what compiling takes.
+  CodeLoader(int architecture, Preparation& preparation);
   ~CodeLoader();
   CodeLoader(const CodeLoader&) = delete;
   CodeLoader& operator=(const CodeLoader&) = delete;

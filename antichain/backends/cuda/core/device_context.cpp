@@ -33,8 +33,10 @@ DeviceContext::DeviceContext(int index) : index_(index) {
         "setting up its memory");
   report_ = std::make_unique<IndexReport>();
   pinned_ = std::make_unique<PinnedPool>();
+  preparation_ = std::make_unique<Preparation>();
   code_ = std::make_unique<CodeLoader>(10 * attribute(cudaDevAttrComputeCapabilityMajor) +
-                                       attribute(cudaDevAttrComputeCapabilityMinor));
+                                           attribute(cudaDevAttrComputeCapabilityMinor),
+                                       *preparation_);
 }
 
 DeviceContext::Stream DeviceContext::make_stream() {

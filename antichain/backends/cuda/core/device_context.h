@@ -17,6 +17,7 @@
 
 #include "antichain/backends/cuda/core/code_loader.h"
 #include "antichain/backends/cuda/core/pinned_pool.h"
+#include "antichain/backends/cuda/core/preparation.h"
 #include "antichain/backends/cuda/indexing/index_report.h"
 #include "antichain/tensor/tensor_memory.h"
 
@@ -74,6 +75,8 @@ class DeviceContext {
   IndexReport& report() const { return *report_; }
   /// Returns the memory of the host that copies go through.
   PinnedPool& pinned() const { return *pinned_; }
+  /// Returns where it is noted what making kernels ready takes.
+  Preparation& preparation() const { return *preparation_; }
   /// Returns the compiler of kernels for this GPU.
   CodeLoader& code() const { return *code_; }
 
@@ -95,6 +98,7 @@ class DeviceContext {
   mutable std::vector<void*> to_free_;  // given back while recording
   std::unique_ptr<IndexReport> report_;
   std::unique_ptr<PinnedPool> pinned_;
+  std::unique_ptr<Preparation> preparation_;
   std::unique_ptr<CodeLoader> code_;
 };
 

@@ -22,6 +22,16 @@ bool has_aligned_rows(const Tensor& tensor) {
   return result;
 }
 
+bool has_packed_parts(const Tensor& tensor, std::size_t axes) {
+  const Strides packed = contiguous_strides(tensor.shape());
+  for (std::size_t axis = axes; axis < packed.size(); ++axis) {
+    if (tensor.strides()[axis] != packed[axis] && tensor.shape()[axis] != 1) {
+      return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 PackedInput PackedInput::with_aligned_rows(const Context& device, const Tensor& seen) {
@@ -34,6 +44,11 @@ PackedInput PackedInput::whole(const Context& device, const Tensor& seen) {
 
 PackedInput PackedInput::whole_aligned(const Context& device, const Tensor& seen) {
   return {device, seen, seen.is_contiguous() && begins_aligned(seen)};
+}
+
+PackedInput PackedInput::with_packed_parts(const Context& device, const Tensor& seen,
+                                           std::size_t axes) {
+  return {device, seen, begins_aligned(seen) && has_packed_parts(seen, axes)};
 }
 
 PackedInput::PackedInput(const Context& device, const Tensor& seen, bool as_it_is)

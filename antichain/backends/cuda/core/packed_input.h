@@ -17,6 +17,9 @@ class PackedInput {
   /// Packed values that begin at a multiple of 16 bytes are.
   static PackedInput whole_aligned(const Context& device, const Tensor& seen);
 
+  /// Values that begin at a multiple of 16 bytes, and are packed behind the first axes, are.
+  static PackedInput with_packed_parts(const Context& device, const Tensor& seen, std::size_t axes);
+
   /// Returns the strides, in elements, of what address() returns.
   const Strides& strides() const { return strides_; }
   /// Enqueues the copy, if there is one, and returns where the elements are.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "antichain/backends/cuda/device/async_copy.cuh"
+#include "antichain/backends/cuda/device/chain_form.cuh"
 #include "antichain/backends/cuda/device/element.cuh"
 
 namespace antichain::device {
@@ -28,15 +29,56 @@ void copy_later(T* to, const T* from) {
   }
 }
 
+// Threads own elements: places count those of some columns, and thread i has every blockDim.x-th
+// from the i-th on. Of tall rows, a warp has 8 columns of 4 rows each; some may be behind the last
+// column.
+struct Place {
+  int row, column;
+};
+template <int kRows>
+inline Place place_of(int i) {
+  if constexpr (kRows < kTallRows) {
+    return {i % kRows, i / kRows};
+  } else {
+    const int lane = i % 32, square = i / 32;
+    return {square % (kRows / 4) * 4 + lane / 8, square / (kRows / 4) * 8 + lane % 8};
+  }
+}
+template <int kRows, int kColumns>
+constexpr int kPlaces = (kRows < kTallRows ? kColumns : (kColumns + 7) / 8 * 8) * kRows;
+template <int kRows, int kColumns>
+inline bool is_inside(Place place) {
+  return kRows < kTallRows || kColumns % 8 == 0 || place.column < kColumns;
+}
+
 // Rows [first, first + kRows) of a value of `rows` rows; 0 behind the last.
 template <int kRows, int kColumns, class T>
 void read_rows(T* to, const T* from, long long first, long long rows) {
-  for (int i = threadIdx.x; i < kRows * kColumns; i += blockDim.x) {
-    const int row = i / kColumns, column = i % kColumns;  // threads beside each other read so
-    if (first + row < rows) {
-      copy_later(to + column * kRows + row, from + (first + row) * kColumns + column);
+  constexpr int kPitch = row_pitch(kRows, sizeof(T));
+  for (int i = threadIdx.x; i < kPlaces<kRows, kColumns>; i += blockDim.x) {
+    Place place = place_of<kRows>(i);
+    if constexpr (kRows < kTallRows) {
+      place = {i / kColumns, i % kColumns};  // threads beside each other read so
+    }
+    if (!is_inside<kRows, kColumns>(place)) {
+      continue;
+    }
+    T* const element = to + place.column * kPitch + place.row;
+    if (first + place.row < rows) {
+      copy_later(element, from + (first + place.row) * kColumns + place.column);
     } else {
-      to[column * kRows + row] = T{};
+      *element = T{};
+    }
+  }
+}
+// Each thread copies the elements that it owns.
+template <int kRows, int kColumns, class T>
+void copy_rows(T* to, const T* from) {
+  constexpr int kPitch = row_pitch(kRows, sizeof(T));
+  for (int i = threadIdx.x; i < kPlaces<kRows, kColumns>; i += blockDim.x) {
+    const Place place = place_of<kRows>(i);
+    if (is_inside<kRows, kColumns>(place)) {
+      to[place.column * kPitch + place.row] = from[place.column * kPitch + place.row];
     }
   }
 }
@@ -62,19 +104,20 @@ void read_matrix(T* to, const T* from) {
     copy_later(to + i / kColumns * kPitch + i % kColumns, from + i);
   }
 }
-// Threads write the elements that element-wise code of the same number of columns gave them.
+// Threads write the elements that they own.
 template <int kRows, int kColumns, class T>
 void write_rows(T* to, const T* from, long long first, long long rows) {
-  for (int i = threadIdx.x; i < kRows * kColumns; i += blockDim.x) {
-    const int row = i % kRows;
-    if (first + row < rows) {
-      to[(first + row) * kColumns + i / kRows] = from[i];
+  for (int i = threadIdx.x; i < kPlaces<kRows, kColumns>; i += blockDim.x) {
+    const Place place = place_of<kRows>(i);
+    if (is_inside<kRows, kColumns>(place) && first + place.row < rows) {
+      to[(first + place.row) * kColumns + place.column] =
+          from[place.column * row_pitch(kRows, sizeof(T)) + place.row];
     }
   }
 }
 
-// left[kRows, kInner] · matrix[kInner, kColumns], which may lie transposed; every kSplits-th part
-// of the sums on its own.
+// left[kRows, kInner] · matrix[kInner, kColumns] of few rows, which may lie transposed; every
+// kSplits-th part of the sums on its own.
 template <int kRows, int kInner, int kColumns, int kSplits, int kPitch, bool kTransposed, class T>
 void multiply(Compute<T>* sums, const T* left, const T* matrix) {
   constexpr int kPart = (kInner + kSplits - 1) / kSplits;

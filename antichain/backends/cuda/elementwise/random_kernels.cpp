@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "antichain/backends/cuda/elementwise/element_code.h"
@@ -13,10 +14,11 @@ namespace antichain::cuda {
 
 namespace {
 
-constexpr std::size_t kKey = 3, kOut = 4;  // slots of a draw
-constexpr int kBits = 64;                  // of what orders a permutation
+constexpr std::size_t kKeys = 4, kOut = 5;  // slots of a draw
+constexpr std::int64_t kNumbersOfKey = 2;
+constexpr int kBits = 64;  // of what orders a permutation
 
-// C++ for element i; may read `key` and `a.more`.
+// C++ for element i of a draw; may read `key` and `a.more`.
 std::string element(Draw draw, DType dtype) {
   const char* const width = dtype == f64 ? "f64" : "f32";
   switch (draw) {
@@ -33,15 +35,16 @@ std::string element(Draw draw, DType dtype) {
 Launch make_draw(const Context& device, const KernelContext& context, Draw draw,
                  std::int64_t more = 0) {
   const std::int64_t count = context.out().numel();
+  const std::int64_t keys = std::max<std::int64_t>(context.in(0).numel() / kNumbersOfKey, 1);
   return Launch(device, draw_text(draw, context.out().dtype()), "draw", count,
-                {count, context.attr<std::int64_t>("stream"), more, 0, 0});
+                {count, count / keys, context.attr<std::int64_t>("stream"), more, 0, 0});
 }
 
 KernelFunction plan_draw(const Context& device, const KernelContext& context, Draw draw,
                          std::int64_t more = 0) {
   const auto launch = std::make_shared<Launch>(make_draw(device, context, draw, more));
   return [launch](KernelContext& run) {
-    launch->set(kKey, run.in(0).raw());
+    launch->set(kKeys, run.in(0).raw());
     launch->set(kOut, run.out().raw());
     launch->run();
   };
@@ -52,7 +55,7 @@ KernelFunction plan_permutation(const Context& device, const KernelContext& cont
   const auto launch = std::make_shared<Launch>(make_draw(device, context, Draw::bits));
   const auto sort = std::make_shared<RadixSort>(device, context.out().numel());
   return [device, launch, sort](KernelContext& run) {
-    launch->set(kKey, run.in(0).raw());
+    launch->set(kKeys, run.in(0).raw());
     launch->set(kOut, sort->fresh_keys());
     launch->run();
     sort->run(kBits);
@@ -60,17 +63,17 @@ KernelFunction plan_permutation(const Context& device, const KernelContext& cont
   };
 }
 
-Support has_one_key(Op op) {
-  const bool has_list =
-      op.input(0).rank() != 1 || (op.num_inputs() == 2 && op.input(1).rank() != 0);
-  return has_list ? Support::no("it takes one key, not a list of keys") : Support{};
-}
-
-KernelFunction plan_fold_in(const Context& device) {
-  const auto launch = std::make_shared<Launch>(device, fold_in_text(), "fold_in", 1, dim3(1),
-                                               std::vector<std::int64_t>(3));
+// One key or number of several is the same for all.
+KernelFunction plan_fold_in(const Context& device, const KernelContext& context) {
+  constexpr std::size_t kFirstOperand = 3;
+  const std::int64_t count = context.out().numel() / kNumbersOfKey;
+  const std::int64_t key_step = context.in(0).numel() > kNumbersOfKey ? kNumbersOfKey : 0;
+  const std::int64_t number_step = context.in(1).numel() > 1 ? 1 : 0;
+  const auto launch =
+      std::make_shared<Launch>(device, fold_in_text(), "fold_in", count,
+                               std::vector<std::int64_t>{count, key_step, number_step, 0, 0, 0});
   return [launch](KernelContext& run) {
-    launch->set_operands(0, 2, run);
+    launch->set_operands(kFirstOperand, kFirstOperand + 2, run);
     launch->run();
   };
 }
@@ -83,15 +86,17 @@ std::string draw_text(Draw draw, DType dtype) {
 using namespace antichain;
 using namespace antichain::device;
 struct Arguments {{
-  long long count, stream, more;
-  const long long* key;
+  long long count, of_one_key, stream, more;
+  const long long* keys;
   {0}* out;
 }};
 extern "C" __global__ void draw(const Arguments a) {{
-  const RandomStream key = {{a.key[0], a.key[1], a.stream}};
+  const bool is_list = a.of_one_key < a.count;
   const long long step = (long long)gridDim.x * blockDim.x;
-  for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < a.count; i += step) {{
-    a.out[i] = {1};
+  for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < a.count; at += step) {{
+    const long long which = is_list ? at / a.of_one_key : 0, i = at - which * a.of_one_key;
+    const RandomStream key = {{a.keys[2 * which], a.keys[2 * which + 1], a.stream}};
+    a.out[at] = {1};
   }}
 }}
 )",
@@ -101,20 +106,27 @@ extern "C" __global__ void draw(const Arguments a) {{
 std::string fold_in_text() {
   return R"(#include "antichain/base/random_functions.h"
 struct Arguments {
-  const long long *key, *number;
+  long long count, key_step, number_step;
+  const long long *keys, *numbers;
   long long* out;
 };
 extern "C" __global__ void fold_in(const Arguments a) {
-  const antichain::RandomStream folded = antichain::folded_in({a.key[0], a.key[1]}, a.number[0]);
-  a.out[0] = folded.seed;
-  a.out[1] = folded.run;
+  const long long step = (long long)gridDim.x * blockDim.x;
+  for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < a.count; i += step) {
+    const long long* const key = a.keys + i * a.key_step;
+    const antichain::RandomStream folded =
+        antichain::folded_in({key[0], key[1]}, a.numbers[i * a.number_step]);
+    a.out[2 * i] = folded.seed;
+    a.out[2 * i + 1] = folded.run;
+  }
 }
 )";
 }
 
 void register_random(KernelTable& kernels, const Context& device) {
   const auto add = [&kernels](const OpDef& def, auto plan) {
-    kernels.add(def, {.name = "philox", .supports = has_one_key, .plan = plan});
+    const auto supports = [](Op) { return Support{}; };
+    kernels.add(def, {.name = "philox", .supports = supports, .plan = plan});
   };
   add(random_uniform_def(),
       [device](const KernelContext& context) { return plan_draw(device, context, Draw::uniform); });
@@ -126,7 +138,8 @@ void register_random(KernelTable& kernels, const Context& device) {
   });
   add(random_permutation_def(),
       [device](const KernelContext& context) { return plan_permutation(device, context); });
-  add(fold_in_def(), [device](const KernelContext&) { return plan_fold_in(device); });
+  add(fold_in_def(),
+      [device](const KernelContext& context) { return plan_fold_in(device, context); });
 }
 
 }  // namespace antichain::cuda

@@ -23,6 +23,7 @@ struct SortSlot {
     kOrderTo,
     kPlaces,
     kTotals,
+    kWhen,
     kNumSlots
   };
 };
@@ -37,7 +38,11 @@ struct Arguments {
   const long long* order;
   unsigned long long* keys_to;
   long long *order_to, *places, *totals;
+  const bool* when;
 };
+
+bool has_work(const Arguments& a) { return a.when == nullptr || *a.when; }
+
 constexpr int kDigits = 256, kWarps = 8, kRounds = 8;
 
 unsigned digit_of(const Arguments& a, unsigned long long key) {
@@ -47,6 +52,9 @@ unsigned digit_of(const Arguments& a, unsigned long long key) {
 // places[digit][tile]: how many elements of the digit the tile has
 extern "C" __global__ void count_digits(const Arguments a) {
   __shared__ unsigned counts[kDigits];
+  if (!has_work(a)) {
+    return;
+  }
   for (long long tile = blockIdx.x; tile < a.tiles; tile += gridDim.x) {
     counts[threadIdx.x] = 0;
     __syncthreads();
@@ -64,6 +72,9 @@ extern "C" __global__ void count_digits(const Arguments a) {
 // places[digit][tile]: how many the tiles in front have; a block per digit
 extern "C" __global__ void scan_digits(const Arguments a) {
   __shared__ long long shared[kDigits];
+  if (!has_work(a)) {
+    return;
+  }
   long long* const places = a.places + blockIdx.x * a.tiles;
   const Chunk chunk(a.tiles);
   long long own = 0;
@@ -84,6 +95,9 @@ extern "C" __global__ void scan_digits(const Arguments a) {
 extern "C" __global__ void place(const Arguments a) {
   __shared__ long long next[kDigits];  // where the next element of a digit goes
   __shared__ unsigned in_warp[kWarps][kDigits];
+  if (!has_work(a)) {
+    return;
+  }
   const unsigned t = threadIdx.x, lane = t % 32, warp = t / 32;
   const long long smaller = sum_before(a.totals[t], next);
   for (long long tile = blockIdx.x; tile < a.tiles; tile += gridDim.x) {
@@ -160,6 +174,12 @@ void RadixSort::run(int bits, bool goes_on) {
       launch->run();
     }
     current_ = to;
+  }
+}
+
+void RadixSort::run_when(const void* flag) {
+  for (Launch* launch : {&count_digits_, &scan_digits_, &place_}) {
+    launch->set(SortSlot::kWhen, flag);
   }
 }
 

@@ -20,6 +20,8 @@ class RadixSort {
   /// Enqueues sorting by the lowest bits of the keys. The first element is number 0 again, unless
   /// it goes on: then the keys are of the elements in the order that they have by now.
   void run(int bits, bool goes_on = false);
+  /// Sorts only where this bool of the device is true when the kernels run; null: always.
+  void run_when(const void* flag);
   /// Starts anew: says where the keys of the elements in their first order go.
   void* fresh_keys() {
     current_ = 0;

@@ -97,6 +97,7 @@ void BlasDestroy::operator()(cublasLtMatmulPreferenceOpaque_t* preference) const
 
 BlasLibrary::BlasLibrary(Context context, bool tf32) : context_(std::move(context)), tf32_(tf32) {
   context_->use();
+  const Preparation::Timer timer(context_->preparation(), "starting cuBLASLt");
   check_blas(blas().cublasLtCreate(&handle_), "starting cuBLASLt");
 }
 
@@ -105,6 +106,7 @@ BlasLibrary::~BlasLibrary() { static_cast<void>(blas().cublasLtDestroy(handle_))
 BlasProduct::BlasProduct(std::shared_ptr<const BlasLibrary> library, const BlasSizes& s)
     : library_(std::move(library)), is_double_(s.dtype == DType::f64), has_bias_(s.bias) {
   library_->context()->use();
+  const Preparation::Timer timer(library_->context()->preparation(), "planning products");
   const cudaDataType_t type = cuda_type(s.dtype);
   cublasLtMatmulDesc_t product = nullptr;
   check_blas(blas().cublasLtMatmulDescCreate(&product, compute_type_of(s.dtype, library_->tf32()),
