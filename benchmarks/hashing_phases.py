@@ -1,5 +1,4 @@
 """Where the time of a training step over very many labels goes, by `antichain bench --profile`."""
-import json
 import math
 
 from measuring import measured, table

@@ -39,9 +39,9 @@ std::int64_t default_pieces(std::int64_t units, int bits_per_piece) {
   return std::max<std::int64_t>(1, (std::bit_width(buckets) - 1) / bits_per_piece);
 }
 
-// Units that an example needs for itself cost rows of memory that nobody else reads; those drawn for
-// all examples are one dense product, and as many as keep what they estimate near enough. With half
-// as many of the former and more of the latter a step takes less, and an epoch learns more.
+// Units that an example needs for itself cost rows of memory that nobody else reads; those drawn
+// for all examples are one dense product, and as many as keep what they estimate near enough. With
+// half as many of the former and more of the latter a step takes less, and an epoch learns more.
 constexpr std::int64_t kUsualOwn = 32, kFewestDrawn = 512, kMostDrawn = 2048, kUnitsPerDrawn = 20;
 constexpr std::int64_t kFewestOwn = 8;  // true labels are among them
 // Of all examples together.

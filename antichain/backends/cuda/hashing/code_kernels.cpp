@@ -128,9 +128,11 @@ KernelFunction plan_rehash_rows(const KernelContext& context, const Context& dev
 }
 
 Support has_hash_kernel(Op op) {
-  return op.attrs().get<std::string>("family") == "minhash"
+  const HashSpec spec = HashSpec::of(op.attrs());
+  return spec.family == HashFamily::minhash
              ? Support::no("largest coordinates are looked for on the host")
-             : Support{};
+         : spec.folds() ? Support::no("codes are folded on the host")
+                        : Support{};
 }
 
 }  // namespace
