@@ -69,7 +69,7 @@ class HashingEmulation : public testing::Test {
   }
 
   template <int kFamily, int kTransform>
-  void check_codes(std::int64_t pieces, std::int64_t probes);
+  void check_codes(std::int64_t pieces, std::int64_t probes, std::int64_t range = 0);
 
  private:
   std::mt19937_64 generator_{11};
@@ -94,14 +94,15 @@ CodesByOp codes_by_op(const HashSpec& spec, std::int64_t probes, const Tensor& f
 }
 
 template <int kFamily, int kTransform>
-void HashingEmulation::check_codes(std::int64_t pieces, std::int64_t probes) {
+void HashingEmulation::check_codes(std::int64_t pieces, std::int64_t probes, std::int64_t range) {
   constexpr std::int64_t kCount = 270, kFeatures = 21, kTables = 11;
   constexpr float kLargest = 9.5F;
   const HashSpec spec{.family = static_cast<HashFamily>(kFamily),
                       .transform = static_cast<HashTransform>(kTransform),
                       .pieces = pieces,
                       .tables = kTables,
-                      .features = kFeatures};
+                      .features = kFeatures,
+                      .range = range};
   std::vector<float> signs;
   std::vector<std::int32_t> places;
   for (std::int64_t i = 0; i < numel(spec.functions_shape()); ++i) {
@@ -116,9 +117,17 @@ void HashingEmulation::check_codes(std::int64_t pieces, std::int64_t probes) {
                                      Tensor::of<double>({kCount, kFeatures}, vectors),
                                      Tensor::of<double>({kCount}, bias));
   std::vector<std::int32_t> codes(at(kCount * kTables * probes), -1);
-  device::HashArguments<double> arguments{
-      kFeatures, spec.coordinates(), kTables,   pieces,       probes,  kCount,  vectors.data(),
-      nullptr,   functions.raw(),    &kLargest, codes.data(), nullptr, nullptr, nullptr};
+  device::HashArguments<double> arguments{.features = kFeatures,
+                                          .coordinates = spec.coordinates(),
+                                          .tables = kTables,
+                                          .pieces = pieces,
+                                          .probes = probes,
+                                          .count = kCount,
+                                          .range = spec.folds() ? range : 0,
+                                          .vectors = vectors.data(),
+                                          .functions = functions.raw(),
+                                          .largest = &kLargest,
+                                          .codes = codes.data()};
   const auto room = std::make_unique<device::HashRoom>();
   launch(3, device::kHashThreads,
          [&] { device::hash_queries<kFamily, kTransform>(arguments, *room); });
@@ -152,12 +161,12 @@ void HashingEmulation::check_codes(std::int64_t pieces, std::int64_t probes) {
 
 TEST_F(HashingEmulation, CodesOfSigns) {
   check_codes<device::kSimhash, device::kNorms>(13, 1);
-  check_codes<device::kSimhash, device::kPowersOfNorms>(7, 4);
+  check_codes<device::kSimhash, device::kPowersOfNorms>(7, 4, 50);
   check_codes<device::kSimhash, device::kAsItIs>(30, 2);
 }
 
 TEST_F(HashingEmulation, CodesOfLargest) {
-  check_codes<device::kWta, device::kAsItIs>(3, 3);
+  check_codes<device::kWta, device::kAsItIs>(3, 3, 37);
   check_codes<device::kDwta, device::kNorms>(4, 1);
   check_codes<device::kDwta, device::kPowersOfNorms>(2, 3);
 }

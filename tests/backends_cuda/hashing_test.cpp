@@ -36,7 +36,8 @@ TEST_F(CudaHashing, CodesAreThoseOfTheReference) {
                           .transform = transform,
                           .pieces = family == HashFamily::simhash ? 13 : 4,
                           .tables = 24,
-                          .features = kFeatures};
+                          .features = kFeatures,
+                          .range = transform == HashTransform::norms ? 1000 : 0};
       const auto codes = [&](const std::string& device) {
         return results_on(device, draw({kCount, kFeatures + 1}, 0.5), [&](Var x) {
           Graph& graph = x.graph();

@@ -93,6 +93,14 @@ void join_pieces(CodePiece<T>* pieces, std::int64_t count, int bits, std::int32_
   }
 }
 
+/// Returns which of `range` buckets a code is folded into. Each of its bits counts: buckets are the
+/// leading part of a product with 2^32 divided by the golden ratio (Knuth, 1973, 6.4).
+inline std::int32_t folded_code(std::int32_t code, std::int64_t range) {
+  constexpr std::uint32_t kGolden = 0x9E3779B1;
+  const std::uint64_t spread = static_cast<std::uint32_t>(code) * kGolden;
+  return static_cast<std::int32_t>(spread * static_cast<std::uint64_t>(range) >> 32);
+}
+
 /// Ranks ids for a reservoir: those of the lowest rank stay in a bucket of this table.
 inline std::uint64_t reservoir_rank(std::int64_t table, std::int64_t id) {
   // The finaliser of MurmurHash3 (Appleby), and the id where two are equal.

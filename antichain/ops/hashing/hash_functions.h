@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "antichain/graph/attrs.h"
+#include "antichain/ops/hashing/code_pieces.h"
 #include "antichain/ops/operand.h"
 
 namespace antichain {
@@ -51,14 +52,8 @@ struct HashSpec {
   bool folds() const { return range > 0 && range < std::int64_t{1} << bits(); }
   /// Returns how many buckets a table has.
   std::int64_t num_codes() const { return folds() ? range : std::int64_t{1} << bits(); }
-  /// Returns the bucket of a code. Where codes are folded, each of their bits counts: buckets are
-  /// the leading part of a product with 2^32 divided by the golden ratio (Knuth, 1973, 6.4).
-  std::int32_t folded(std::int32_t code) const {
-    constexpr std::uint32_t kGolden = 0x9E3779B1;
-    const std::uint64_t spread = static_cast<std::uint32_t>(code) * kGolden;
-    return folds() ? static_cast<std::int32_t>(spread * static_cast<std::uint64_t>(range) >> 32)
-                   : code;
-  }
+  /// Returns the bucket of a code.
+  std::int32_t folded(std::int32_t code) const { return folds() ? folded_code(code, range) : code; }
   std::int64_t num_functions() const { return pieces * tables; }
   /// Returns how many coordinates a transformed vector has.
   std::int64_t coordinates() const;

@@ -23,6 +23,7 @@ template <class T>
 struct HashArguments {
   using Element = T;
   long long features, coordinates, tables, pieces, probes, count;
+  long long range;  // of codes, which are folded into it; 0: as they are
   const T *vectors, *extra;
   const void* functions;
   const float* largest;
@@ -154,8 +155,12 @@ void hash_tile(const HashArguments<T>& a, HashRoom& room, const int* rows, int c
   __syncthreads();
   for (int e = threadIdx.x; e < count * tables; e += kHashThreads) {
     const int v = e % count, table = e / count;
-    join_pieces(room.pieces[v] + table * a.pieces, a.pieces, kFamily == kSimhash ? 1 : 3,
-                write(v, first_table + table), a.probes);
+    int* const codes = write(v, first_table + table);
+    join_pieces(room.pieces[v] + table * a.pieces, a.pieces, kFamily == kSimhash ? 1 : 3, codes,
+                a.probes);
+    for (long long probe = 0; a.range > 0 && probe < a.probes; ++probe) {
+      codes[probe] = folded_code(codes[probe], a.range);
+    }
   }
   __syncthreads();
 }

@@ -29,6 +29,7 @@ struct HashSlot {
     kPieces,
     kProbes,
     kCount,
+    kRange,
     kVectors,
     kExtra,
     kFunctions,
@@ -53,6 +54,7 @@ std::vector<std::int64_t> hash_slots(const HashSpec& spec, std::int64_t probes,
   slots[HashSlot::kPieces] = spec.pieces;
   slots[HashSlot::kProbes] = probes;
   slots[HashSlot::kCount] = count;
+  slots[HashSlot::kRange] = spec.folds() ? spec.range : 0;
   return slots;
 }
 
