@@ -113,6 +113,7 @@
 // Training. The part of the library behind these is there when it was built with nlohmann_json.
 #include "antichain/train/chart.h"
 #include "antichain/train/checkpoint.h"
+#include "antichain/train/evaluation.h"
 #include "antichain/train/event_file.h"
 #include "antichain/train/history.h"
 #include "antichain/train/progress_bar.h"

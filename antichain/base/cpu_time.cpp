@@ -1,8 +1,7 @@
 #include "antichain/base/cpu_time.h"
 
-#include <time.h>
-
 #include <algorithm>
+#include <ctime>
 #include <thread>
 #include <vector>
 

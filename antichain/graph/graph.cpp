@@ -108,7 +108,8 @@ Op Graph::add(const OpDef& def, std::vector<Var> inputs, Attrs attrs, std::vecto
     input = capture(input);
     input_ids.push_back(input.id());
   }
-  const Attrs& own_attrs = *interned(attrs_, attrs.checked(def.attributes, def.name));
+  attrs = attrs.checked(def.attributes, def.name);
+  const Attrs& own_attrs = *interned(attrs_, std::move(attrs));
   const bool touches_state =
       def.effect == Effect::reads_state || def.effect == Effect::writes_state;
   require(!touches_state || current_region() == kRootRegion,

@@ -264,7 +264,7 @@ void Trainer::note(const std::string& evaluation, const Score& score) {
     note(evaluation + "/accuracy", score.accuracy);
   }
   for (const auto& [metric, value] : score.metrics) {
-    note(evaluation + "/" + metric, value);
+    note(fmt::format("{}/{}", evaluation, metric), value);
   }
 }
 

@@ -154,7 +154,7 @@ TEST(Recipes, AreListedWithTheirOptions) {
   EXPECT_EQ(one.code, 0);
   EXPECT_THAT(one.out, ContainsRegex("\narms +3 +whole number in \\[2, 8\\]"));
   EXPECT_EQ(run_program("recipes --json").last_line().at("recipes").at(0).at("name"), "spirals");
-  EXPECT_EQ(run_program("recipes spirals --json").last_line().at("options").size(), 17U);
+  EXPECT_EQ(run_program("recipes spirals --json").last_line().at("options").size(), 20U);
 }
 
 }  // namespace antichain::listing_test

@@ -17,8 +17,14 @@ namespace antichain {
 /// the same GPU then share what it has.
 inline std::string missing_gpu() {
   static std::unique_ptr<Session> kept;
+  struct GivesBack : testing::Environment {  // while libraries of the GPU are there
+    void TearDown() override { kept.reset(); }
+  };
   try {
-    kept = kept ? std::move(kept) : std::make_unique<Session>(SessionOptions{.device = "cuda"});
+    if (!kept) {
+      kept = std::make_unique<Session>(SessionOptions{.device = "cuda"});
+      testing::AddGlobalTestEnvironment(new GivesBack);
+    }
     return {};
   } catch (const DeviceError& error) {
     if (std::getenv("ANTICHAIN_REQUIRE_GPU") != nullptr) {

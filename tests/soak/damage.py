@@ -1,4 +1,5 @@
 """Damaged and hostile files, extreme options: one sentence each, no crash, nothing foreign touched."""
+import copy
 import json
 import os
 import shutil
@@ -51,7 +52,7 @@ def changed_json(value, draw):
         elif kind == 2 and isinstance(holder[path[-1]], (int, float)):
             holder[path[-1]] = holder[path[-1]] + draw.choice((-1, 1, 4, 1000, 2**40))
         else:
-            holder[path[-1]] = draw.choice(VALUES)
+            holder[path[-1]] = copy.deepcopy(draw.choice(VALUES))  # which may be changed next
     text = json.dumps(value).encode()
     kind = draw.randrange(8)
     if kind == 0:

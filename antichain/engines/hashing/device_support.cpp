@@ -26,7 +26,7 @@ Support device_support(const HashingDevice& device, const Options& options, DTyp
   const Var step = graph.input("step", DType::i64, {});
   const ActiveUnits active = active_units(queries, tables, {}, step, options.active);
   for (const Var made : {queries, codes, tables.starts, active.common}) {
-    if (const Support support = device.computes(made.producer()); !support.yes) {
+    if (Support support = device.computes(made.producer()); !support.yes) {
       return support;
     }
   }

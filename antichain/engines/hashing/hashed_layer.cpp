@@ -29,7 +29,7 @@ Var saved(const std::string& name, Var initial) {
 
 }  // namespace
 
-StateNames::StateNames(std::string prefix)
+StateNames::StateNames(const std::string& prefix)
     : functions(prefix + std::string(kFunctions)),
       largest(prefix + ".largest"),
       codes(prefix + ".codes"),

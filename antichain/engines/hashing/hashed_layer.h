@@ -11,7 +11,7 @@ namespace antichain::hashing {
 
 /// The names of a layer's states. Saved are those that tables cannot be made again without.
 struct StateNames {
-  explicit StateNames(std::string prefix);
+  explicit StateNames(const std::string& prefix);
   /// Finds them by the first of the layer's own inputs.
   static StateNames of(const WideLayer& layer);
 

@@ -14,9 +14,9 @@
 
 namespace antichain {
 
-namespace {
+namespace hashing {
 
-using namespace hashing;
+namespace {
 
 // What a batch is reckoned with where nobody knows its size.
 constexpr std::int64_t kUsualBatch = 128;
@@ -184,8 +184,10 @@ class HashingEngine final : public GradientEngine {
 
 }  // namespace
 
+}  // namespace hashing
+
 std::unique_ptr<GradientEngine> make_hashing_engine(HashingDevice device) {
-  return std::make_unique<HashingEngine>(std::move(device));
+  return std::make_unique<hashing::HashingEngine>(std::move(device));
 }
 
 }  // namespace antichain

@@ -14,9 +14,9 @@
 
 namespace antichain {
 
-namespace {
+namespace likelihood {
 
-using namespace likelihood;
+namespace {
 
 std::vector<bool> float_inputs(Op op) {
   std::vector<bool> learned;
@@ -121,8 +121,10 @@ class LikelihoodEngine final : public GradientEngine {
 
 }  // namespace
 
+}  // namespace likelihood
+
 std::unique_ptr<GradientEngine> make_likelihood_engine() {
-  return std::make_unique<LikelihoodEngine>();
+  return std::make_unique<likelihood::LikelihoodEngine>();
 }
 
 }  // namespace antichain

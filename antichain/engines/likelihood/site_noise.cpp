@@ -53,7 +53,7 @@ SiteNoise::SiteNoise(Dims shape, DType dtype, std::optional<Rows> rows, NoiseKin
                      std::int64_t count, Columns columns)
     : shape_(std::move(shape)),
       dtype_(dtype),
-      rows_(std::move(rows)),
+      rows_(rows),
       kind_(kind),
       count_(count),
       columns_(columns) {

@@ -105,7 +105,7 @@ std::string why_not_solved(Op chain, CoarseStep coarse) {
       return "it carries bool, and multigrid corrects states by adding to them";
     }
   }
-  const std::string reason = why_not_vmap(chain.graph(), chain.regions()[0]);
+  std::string reason = why_not_vmap(chain.graph(), chain.regions()[0]);
   if (!reason.empty()) {
     return reason;
   }

@@ -15,7 +15,7 @@ namespace {
 
 // In eager mode the same line runs again and again, and goes on with its series.
 std::string series_name(const Graph& graph, std::string_view series) {
-  const std::string name = fmt::format("{}{}", kReportPrefix, graph.qualify(series));
+  std::string name = fmt::format("{}{}", kReportPrefix, graph.qualify(series));
   if (graph.evaluator() != nullptr) {
     return name;
   }

@@ -148,12 +148,11 @@ constexpr RowLoops kFloatRows = loops_of_rows<float>(), kDoubleRows = loops_of_r
 
 template <>
 const RowLoops& row_loops<kSimdLevel>(DType dtype) {
-  using namespace ANTICHAIN_SIMD_LEVEL;
   switch (dtype) {
-    case DType::f64: return kDoubleRows;
-    case DType::bf16: return kBfloat16Rows;
-    case DType::f16: return kFloat16Rows;
-    default: return kFloatRows;
+    case DType::f64: return ANTICHAIN_SIMD_LEVEL::kDoubleRows;
+    case DType::bf16: return ANTICHAIN_SIMD_LEVEL::kBfloat16Rows;
+    case DType::f16: return ANTICHAIN_SIMD_LEVEL::kFloat16Rows;
+    default: return ANTICHAIN_SIMD_LEVEL::kFloatRows;
   }
 }
 

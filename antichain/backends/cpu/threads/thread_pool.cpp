@@ -1,10 +1,10 @@
 #include "antichain/backends/cpu/threads/thread_pool.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <string>
 
 #include "antichain/backends/cpu/threads/openmp_binding.h"

@@ -44,6 +44,7 @@ class ThreadPool {
 
  private:
   struct alignas(kCacheLine) Worker {
+    explicit Worker(int n) : number(n) {}
     int number;  // of its share in a job; the caller's is 0
     std::atomic<std::uint32_t> asleep = 0;
     std::thread thread = {};

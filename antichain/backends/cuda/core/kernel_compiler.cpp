@@ -4,8 +4,10 @@
 #include <fmt/ranges.h>
 #include <nvrtc.h>
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -42,6 +44,9 @@ struct Nvrtc {
   }
 };
 
+class Compiler;
+void close_at_exit(Compiler& compiler);
+
 class Compiler {
  public:
   explicit Compiler(const std::string& file) : nvrtc{.library = DynamicLibrary(file)} {}
@@ -58,6 +63,9 @@ class Compiler {
     const std::lock_guard lock(mutex_);
     --texts_;
     idle_.notify_all();
+    if (!std::exchange(closes_at_exit_, true)) {
+      close_at_exit(*this);
+    }
   }
   /// Waits for the texts in hand and takes no others.
   void close() {
@@ -70,20 +78,25 @@ class Compiler {
   std::mutex mutex_;
   std::condition_variable idle_;
   std::atomic<int> texts_ = 0;  // that it has in hand
-  bool is_closed_ = false;
+  bool is_closed_ = false, closes_at_exit_ = false;
 };
 
-// Ends the work of a compiler before the library's own statics are destroyed, which were made
-// before: a session that is itself a static may still have kernels compiled when a program ends.
-// The compiler itself stays, for threads that ask for it until the process is gone.
-struct CloseAtExit {
-  Compiler* compiler;
-  ~CloseAtExit() { compiler->close(); }
-};
+// A session that is a static of a program may have kernels compiled while the program ends, and the
+// library's own statics must outlive that. They are made when it first compiles something, so what
+// is registered behind that runs before they are destroyed. Compilers themselves stay, for threads
+// that ask for one until the process is gone.
+void close_at_exit(Compiler& compiler) {
+  static std::array<std::atomic<Compiler*>, 2> known = {};
+  static std::atomic<int> count = 0;
+  const int number = count++;
+  known.at(static_cast<std::size_t>(number)) = &compiler;
+  ensure(std::atexit(number == 0 ? [] { known[0].load()->close(); }
+                                 : [] { known[1].load()->close(); }) == 0,
+         "too much is to be done at the end");
+}
 
 Compiler& first_compiler() {
   static Compiler& compiler = *new Compiler(ANTICHAIN_NVRTC_FILE);
-  static const CloseAtExit close{&compiler};
   return compiler;
 }
 
@@ -100,9 +113,6 @@ Compiler* second_compiler() {
       return nullptr;
     }
   }();
-  if (compiler != nullptr) {
-    static const CloseAtExit close{compiler};
-  }
   return compiler;
 }
 
