@@ -94,16 +94,12 @@ std::string name_of(const CudnnAdvice& advice, std::size_t place) {
 std::vector<Ready> ready_ways(const CudnnAdvice& advice, std::size_t most) {
   std::vector<Ready> ready;
   std::optional<Ready> large;
-  for (std::size_t n = 0; n < advice.size() && ready.size() < most;) {
-    const std::size_t missing = std::min(most - ready.size(), advice.size() - n);
-    for (std::unique_ptr<ConvolutionWay>& way : advice.plans(n, missing)) {
-      const bool is_small = way && way->workspace() <= kMostCudnnWorkspace;
-      if (is_small) {
-        ready.push_back({name_of(advice, n), std::move(way)});
-      } else if (way && !large) {
-        large.emplace(Ready{name_of(advice, n), std::move(way)});
-      }
-      ++n;
+  for (std::size_t n = 0; n < advice.size() && ready.size() < most; ++n) {
+    std::unique_ptr<ConvolutionWay> way = advice.plan(n);
+    if (way && way->workspace() <= kMostCudnnWorkspace) {
+      ready.push_back({name_of(advice, n), std::move(way)});
+    } else if (way && !large) {
+      large.emplace(Ready{name_of(advice, n), std::move(way)});
     }
   }
   if (ready.empty() && large) {

@@ -1,7 +1,6 @@
 #include "antichain/backends/cuda/convolution/cudnn_plans.h"
 
 #include <algorithm>
-#include <future>
 #include <optional>
 
 #include "antichain/base/error.h"
@@ -191,23 +190,6 @@ std::unique_ptr<ConvolutionWay> CudnnAdvice::plan(std::size_t n) const {
                                          CUDNN_TYPE_INT64, 1, &count, &bytes),
         "planning a convolution");
   return std::make_unique<CudnnPlan>(library_, std::move(plan), bytes);
-}
-
-std::vector<std::unique_ptr<ConvolutionWay>> CudnnAdvice::plans(std::size_t first,
-                                                                std::size_t count) const {
-  std::vector<std::future<std::unique_ptr<ConvolutionWay>>> others;
-  for (std::size_t n = first + 1; n < first + count; ++n) {
-    others.push_back(std::async(std::launch::async, [this, n] {
-      library_.context()->use();  // a thread begins with the first GPU
-      return plan(n);
-    }));
-  }
-  std::vector<std::unique_ptr<ConvolutionWay>> ways;
-  ways.push_back(plan(first));
-  for (auto& other : others) {
-    ways.push_back(other.get());
-  }
-  return ways;
 }
 
 void CudnnPlan::run(const ConvOperands& operands, void* workspace) {

@@ -33,8 +33,6 @@ class CudnnAdvice {
   std::int64_t engine(std::size_t n) const { return ways_[n].engine; }
   /// Makes way `n` ready; nothing where the library refuses after all.
   std::unique_ptr<ConvolutionWay> plan(std::size_t n) const;
-  /// Does so for so many ways from `first` on, at the same time: most of it is compiling.
-  std::vector<std::unique_ptr<ConvolutionWay>> plans(std::size_t first, std::size_t count) const;
 
  private:
   struct Way {
