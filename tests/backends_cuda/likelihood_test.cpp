@@ -60,12 +60,16 @@ double relative_error(const std::vector<double>& got, const std::vector<double>&
   return std::sqrt(error / size);
 }
 
-void expect_as_on_the_cpu(const Model& model, const std::vector<std::string>& settings) {
+// Nothing runs on the host but the op of that name.
+void expect_as_on_the_cpu(const Model& model, const std::vector<std::string>& settings,
+                          std::string_view host_op = "nothing") {
   for (const std::string& setting : settings) {
     SCOPED_TRACE(setting);
     const std::string engine = "likelihood:sigma=0.1," + setting;
     const Found cpu = run_on("cpu", model, engine), gpu = run_on("cuda", model, engine);
-    EXPECT_EQ(gpu.on_host, std::vector<std::string>());
+    for (const std::string& op : gpu.on_host) {
+      EXPECT_TRUE(op.starts_with(host_op)) << op;
+    }
     EXPECT_LT(relative_error(gpu.gradients, cpu.gradients), 2e-3);
   }
 }
@@ -131,8 +135,10 @@ TEST_F(CudaLikelihood, Images) {
                                                graph.input("y", i64, {"n"}));
                     },
                     {{"x", waves({12, 1, 8, 8})}, {"y", classes({12}, 4)}}};
-  expect_as_on_the_cpu(model, {"mode=layer,copies=16", "mode=full,noise=gaussian,copies=8",
-                               "mode=full,copies=16,at_once=4", "copies=16"});
+  expect_as_on_the_cpu(model,
+                       {"mode=layer,copies=16", "mode=full,noise=gaussian,copies=8",
+                        "mode=full,copies=16,at_once=4", "copies=16"},
+                       "batch_norm_gradient ");
 }
 
 // Lists of keys are drawn from as one key after another is.
