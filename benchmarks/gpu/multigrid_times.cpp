@@ -7,8 +7,6 @@
 // It prints a line of JSON: milliseconds of the forward pass and of both passes and, for an engine
 // that was named, the cosine of its gradient and that of back-propagation. Weights are smooth
 // functions of the depth, as those of trained ODE nets are.
-#include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <iostream>
 #include <sstream>
@@ -26,12 +24,12 @@
 #include "antichain/ops/state/random.h"
 #include "antichain/ops/state/state_ops.h"
 #include "antichain/session/session.h"
+#include "benchmarks/gpu/burst_time.h"
 #include "benchmarks/step_models.h"
 
 namespace {
 
 using namespace antichain;
-using Clock = std::chrono::steady_clock;
 
 struct Wish {
   std::string kind;
@@ -157,31 +155,6 @@ struct Model {
   }
 };
 
-// The median time of a run, in bursts whose last result is waited for.
-double milliseconds(const Executable& run, const Feeds& feeds) {
-  constexpr double kEnough = 500;  // milliseconds
-  constexpr std::size_t kFewest = 3;
-  std::vector<Results> results(5);
-  std::vector<double> times;
-  run(feeds);
-  run(feeds);
-  for (double total = 0; total < kEnough || times.size() < kFewest;
-       total += times.back() * static_cast<double>(results.size())) {
-    const Clock::time_point start = Clock::now();
-    for (Results& one : results) {
-      run.start_into(one, feeds);
-    }
-    results.back().wait();
-    times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count() /
-                    static_cast<double>(results.size()));
-    for (Results& one : results) {
-      one.wait();
-    }
-  }
-  std::ranges::sort(times);
-  return times[times.size() / 2];
-}
-
 // All gradients that a run has kept.
 std::vector<float> kept_gradients(Session& session) {
   std::vector<float> all;
@@ -209,10 +182,10 @@ void measure(const Wish& wish) {
   std::vector<float> found;
   {
     Model model(wish);
-    forward = milliseconds(model.session.compile({model.loss}), model.feeds);
+    forward = bench::burst_milliseconds(model.session.compile({model.loss}), model.feeds);
     const Executable step =
         model.session.compile({model.loss}, {.updates = bench::keep_gradients(model.loss)});
-    both = milliseconds(step, model.feeds);
+    both = bench::burst_milliseconds(step, model.feeds);
     if (!wish.engine.empty()) {
       found = kept_gradients(model.session);
     }

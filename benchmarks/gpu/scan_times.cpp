@@ -5,7 +5,6 @@
 // of the last state, as for bitstreams (docs/design/scan.md). With --errors it prints instead how
 // far gradients are from those that back-propagation finds in f64 on the CPU.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <iostream>
 #include <string_view>
@@ -19,12 +18,12 @@
 #include "antichain/ops/state/state_ops.h"
 #include "antichain/optim/gradient_step.h"
 #include "antichain/session/session.h"
+#include "benchmarks/gpu/burst_time.h"
 #include "benchmarks/step_models.h"
 
 namespace {
 
 using namespace antichain;
-using Clock = std::chrono::steady_clock;
 
 struct Wish {
   std::string cell;
@@ -108,41 +107,16 @@ Tensor inputs_of(const Wish& wish, DType dtype) {
   return bits.cast(dtype);
 }
 
-// The median time of a run, in bursts whose last result is waited for.
-double milliseconds(const Executable& run, const Feeds& feeds) {
-  constexpr double kEnough = 300;  // milliseconds
-  constexpr std::size_t kFewest = 3;
-  std::vector<Results> results(5);
-  std::vector<double> times;
-  run(feeds);
-  run(feeds);
-  for (double total = 0; total < kEnough || times.size() < kFewest;
-       total += times.back() * static_cast<double>(results.size())) {
-    const Clock::time_point start = Clock::now();
-    for (Results& one : results) {
-      run.start_into(one, feeds);
-    }
-    results.back().wait();
-    times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count() /
-                    static_cast<double>(results.size()));
-    for (Results& one : results) {
-      one.wait();
-    }
-  }
-  std::ranges::sort(times);
-  return times[times.size() / 2];
-}
-
 void measure(const Wish& wish) {
   Model model(wish, wish.engine, wish.device, f32);
   const Feeds feeds = {{"xs", model.session.backend().to_device(inputs_of(wish, f32))}};
-  const double alone = milliseconds(model.session.compile({model.loss}), feeds);
+  const double alone = bench::burst_milliseconds(model.session.compile({model.loss}), feeds);
   buffer("states", zeros(model.graph, f32, model.states.shape()));
-  const double forward =
-      milliseconds(model.session.compile(
-                       {model.loss}, {.updates = {assign(model.graph, "states", model.states)}}),
-                   feeds);
-  const double step = milliseconds(
+  const double forward = bench::burst_milliseconds(
+      model.session.compile({model.loss},
+                            {.updates = {assign(model.graph, "states", model.states)}}),
+      feeds);
+  const double step = bench::burst_milliseconds(
       model.session.compile({model.loss}, {.updates = bench::keep_gradients(model.loss)}), feeds);
   std::cout << "{\"forward\": " << forward << ", \"alone\": " << alone << ", \"both\": " << step
             << '}' << std::endl;

@@ -7,28 +7,11 @@ Cases are those of benchmarks/gpu/multigrid_times.cpp. Milliseconds of the forwa
 """
 import json
 import math
-import statistics
 import sys
-import time
 
 import torch
 
-SECONDS = 0.5
-BURST = 5
-
-
-def median_time(run):
-    run()
-    run()
-    torch.cuda.synchronize()
-    times, start = [], time.perf_counter()
-    while len(times) < 3 or time.perf_counter() - start < SECONDS:
-        before = time.perf_counter()
-        for _ in range(BURST):
-            run()
-        torch.cuda.synchronize()
-        times.append((time.perf_counter() - before) * 1e3 / BURST)
-    return statistics.median(times)
+from pytorch_timing import median_time
 
 
 def smooth_weights(steps, shape, size):

@@ -6,29 +6,13 @@ Milliseconds of the forward pass, and of both passes: the loss is of the last st
 parameters. Medians over bursts of five, as in benchmarks/gpu/scan_times.cpp.
 """
 import json
-import statistics
 import sys
-import time
 
 import torch
 
-SECONDS = 0.3
-BURST = 5
+from pytorch_timing import median_time
+
 CELLS = {"rnn": torch.nn.RNN, "gru": torch.nn.GRU, "lstm": torch.nn.LSTM}
-
-
-def median_time(run):
-    run()
-    run()
-    torch.cuda.synchronize()
-    times, start = [], time.perf_counter()
-    while len(times) < 3 or time.perf_counter() - start < SECONDS:
-        before = time.perf_counter()
-        for _ in range(BURST):
-            run()
-        torch.cuda.synchronize()
-        times.append((time.perf_counter() - before) * 1e3 / BURST)
-    return statistics.median(times)
 
 
 def times_of(cell, steps, batch, units):
