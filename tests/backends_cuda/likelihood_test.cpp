@@ -6,21 +6,11 @@
 
 #include "antichain/antichain.h"
 #include "tests/backends_cuda/gpu.h"
+#include "tests/backends_cuda/host_ops.h"
 
 namespace antichain::likelihood_test {
 
 class CudaLikelihood : public GpuTest {};
-
-// Collects what ran on the host.
-class OnHost final : public RunObserver {
- public:
-  void ran(const OpEvent& event) override {
-    if (event.kernel.name == kReferenceKernel && !event.op.def().on_any_device) {
-      names.push_back(event.where);
-    }
-  }
-  std::vector<std::string> names;
-};
 
 struct Model {
   std::function<Var(Graph&)> losses;  // of the examples
@@ -40,7 +30,7 @@ Found run_on(const std::string& device, const Model& model, const std::string& e
   const Var losses = model.losses(graph);
   const Executable step = session.compile(grad(mean(losses), parameters(graph), {.at = {losses}}));
   step(model.feeds);
-  OnHost on_host;
+  HostOps on_host;
   Found found;
   const std::vector<Tensor> gradients = step.run(model.feeds, {&on_host}).tensors();
   for (const Tensor& gradient : gradients) {

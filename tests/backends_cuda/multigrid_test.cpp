@@ -6,19 +6,9 @@
 
 #include "antichain/antichain.h"
 #include "tests/backends_cuda/gpu.h"
+#include "tests/backends_cuda/host_ops.h"
 
 namespace antichain::multigrid_gpu_test {
-
-// Collects what ran on the host.
-class HostOps final : public RunObserver {
- public:
-  void ran(const OpEvent& event) override {
-    if (event.kernel.name == kReferenceKernel && !event.op.def().on_any_device) {
-      names.push_back(event.where);
-    }
-  }
-  std::vector<std::string> names;
-};
 
 struct NetSizes {
   std::int64_t width, batch, steps;
