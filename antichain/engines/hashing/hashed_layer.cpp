@@ -43,7 +43,7 @@ StateNames::StateNames(const std::string& prefix)
 StateNames StateNames::of(const WideLayer& layer) {
   std::string name = state_name(layer.own.front());
   name.resize(name.size() - kFunctions.size());
-  return StateNames(std::move(name));
+  return StateNames(name);
 }
 
 std::vector<Var> declare_states(const WideLayer& layer, std::size_t index, const Options& options) {
