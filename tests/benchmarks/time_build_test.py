@@ -43,12 +43,25 @@ class TimeBuild(unittest.TestCase):
         page = time_build.report({
             "machine": {"processor": "a CPU", "threads": 2, "date": "2000-01-01", "commit": "abc"}, "load": 0.0,
             "parts": {"run": {"": job(125, 240)}, "cold": {"lint": job(60, 61), "all tests": job(5, 6, failed=True)}},
+            "commits": {"run": "abc", "cold": "old"},
             "tests": {"processes": 2, "cases": 52, "skipped": 1, "seconds": 12.8, "slowest": {"peer/values": 12.5}}})
         self.assertIn("| **`make run`, nothing cached** | 2 min 05 s | 4 min 00 s | 5 min |", page)
-        self.assertIn("| **`.ci/run`, nothing cached**, FAILED | 1 min 05 s | 1 min 07 s | 60 min |", page)
+        self.assertIn("| **`.ci/run`, nothing cached** (commit old), FAILED | 1 min 05 s | 1 min 07 s | 60 min |", page)
         self.assertIn("| all tests, FAILED | 5.0 s | 6.0 s |  |", page)
         self.assertIn("2 processes of CTest with 52 cases, of which 1 are skipped", page)
         self.assertIn("| peer/values | 12.5 |", page)
+
+    def test_parts_that_were_not_looked_at_stay(self):
+        here = {"processor": "a CPU", "threads": 2}
+        old = {"machine": here | {"commit": "old"}, "load": 0.0, "parts": {"run": {"": job(1, 2)}, "warm": {"": job(3, 4)}},
+               "commits": {"run": "old", "warm": "old"}}
+        new = {"machine": here | {"commit": "new"}, "load": 0.1, "parts": {"warm": {"": job(5, 6)}}, "commits": {"warm": "new"}}
+        both = time_build.merged(old, new)
+        self.assertEqual(list(both["parts"]), ["run", "warm"])
+        self.assertEqual(both["parts"]["warm"], new["parts"]["warm"])
+        self.assertEqual(both["commits"], {"run": "old", "warm": "new"})
+        elsewhere = new | {"machine": {"processor": "another", "threads": 2, "commit": "new"}}
+        self.assertEqual(time_build.merged(old, elsewhere), elsewhere)
 
 
 if __name__ == "__main__":
