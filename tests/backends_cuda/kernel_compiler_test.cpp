@@ -4,10 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <cstdlib>
 #include <future>
-#include <thread>
 #include <vector>
 
 #include "antichain/base/error.h"
@@ -38,28 +35,6 @@ TEST(KernelCompiler, ThreadsGetTheSameCode) {
     EXPECT_EQ(compiled[static_cast<std::size_t>(n)].get(),
               alone[static_cast<std::size_t>(n % kTexts)]);
   }
-}
-
-// As sessions do that are statics of a program.
-[[noreturn]] void end_while_compiling() {
-  compile_kernel(text_of(1), kHopper);
-  for (int thread = 0; thread < 4; ++thread) {
-    std::thread([thread] {
-      try {
-        for (int n = 0;; ++n) {
-          compile_kernel(text_of(100 * thread + n), kHopper);
-        }
-      } catch (const DeviceError&) {  // the program ends
-      }
-    }).detach();
-  }
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  std::exit(0);
-}
-
-TEST(KernelCompilerDeathTest, AProgramMayEndMeanwhile) {
-  testing::FLAGS_gtest_death_test_style = "threadsafe";
-  EXPECT_EXIT(end_while_compiling(), testing::ExitedWithCode(0), "");
 }
 
 TEST(KernelCompiler, AWrongTextIsOurMistake) {
